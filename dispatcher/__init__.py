@@ -1,0 +1,1 @@
+"""Agent-Reach Dispatcher: decides which agent does what, delivers it, and brings one answer back."""

@@ -1,0 +1,1 @@
+"""How a task gets to its agent and its result back: in-process and RabbitMQ behind one protocol."""

@@ -1,0 +1,33 @@
+"""Time as a part that is passed in.
+
+Ages and waits inside a process use the monotonic clock; what is stored uses the
+database's clock; the wire carries remaining budgets (invariant I10).
+"""
+
+import asyncio
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """A monotonic clock that can also be waited on."""
+
+    def monotonic(self) -> float:
+        """Seconds since an arbitrary start; never goes back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Return after at least `seconds`; zero or less only yields to other tasks."""
+        ...
+
+
+class SystemClock:
+    """The process's own monotonic clock."""
+
+    def monotonic(self) -> float:
+        """Seconds since an arbitrary start."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait on the running event loop."""
+        await asyncio.sleep(max(seconds, 0.0))

@@ -1,0 +1,217 @@
+"""The ledger's types: a request with its tasks and attempts, as one immutable state.
+
+Times are milliseconds since the epoch by the database's clock (I10); `None` means not yet.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from dispatcher.identifiers import AgentId, CallerId, Capability, InstanceId, ReplicaId, RequestId, TaskId
+from dispatcher.intents.plan import Intent
+
+
+class RequestStatus(StrEnum):
+    """Where a request stands; all but OPEN are terminal."""
+
+    OPEN = "open"
+    COMPLETED = "completed"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    FALLBACK = "fallback"
+
+
+class TaskStatus(StrEnum):
+    """Where a task stands; WAITING and OPEN are not terminal."""
+
+    WAITING = "waiting"
+    """Another task's result comes first."""
+    OPEN = "open"
+    """An attempt is due or running."""
+    COMPLETED = "completed"
+    FAILED = "failed"
+    NEEDS_INPUT = "needs_input"
+    UNAVAILABLE = "unavailable"
+    OUT_OF_SCOPE = "out_of_scope"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether nothing changes it any more (I3)."""
+        return self not in (TaskStatus.WAITING, TaskStatus.OPEN)
+
+
+class AttemptStatus(StrEnum):
+    """Where an attempt stands; DUE and PUBLISHED are not terminal."""
+
+    DUE = "due"
+    """In the outbox: to be published at `not_before_ms` or later."""
+    PUBLISHED = "published"
+    """The channel confirmed it."""
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    NOT_STARTED = "not_started"
+    """Busy, expired before start, refused or unroutable: it surely did not run."""
+    LAPSED = "lapsed"
+    """No result in time; it may have run, and a valid result may still come."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the attempt counts towards its agent's load."""
+        return self in (AttemptStatus.DUE, AttemptStatus.PUBLISHED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatMessage:
+    """A validated chat request, as the gateway hands it over.
+
+    `capability` skips understanding: the whole message becomes one intent for it.
+    `body_digest` identifies the body that an idempotency key was first used with.
+    """
+
+    message: str
+    environment: str
+    session_id: str | None = None
+    user_id: str | None = None
+    language: str | None = None
+    context: Mapping[str, object] = field(default_factory=dict)
+    capability: Capability | None = None
+    idempotency_key: str | None = None
+    body_digest: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One posted message. `replica` is the one that accepted it and whose client may wait."""
+
+    request_id: RequestId
+    caller: CallerId
+    replica: ReplicaId
+    message: str
+    language: str
+    environment: str
+    session_id: str | None
+    user_id: str | None
+    context: Mapping[str, object]
+    idempotency_key: str | None
+    body_digest: str
+    status: RequestStatus
+    answer: str | None
+    created_ms: int
+    deadline_ms: int
+    finished_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One intent given out. `position` is the intent's; there is exactly one task per intent.
+
+    `timeout_ms` counts from `opened_ms` over all attempts. `inputs` are the fields resolved when
+    it opened. `result_text`, `result_data` and `result_digest` come from the one terminal result.
+    """
+
+    task_id: TaskId
+    request_id: RequestId
+    position: int
+    capability: Capability | None
+    status: TaskStatus
+    idempotent: bool
+    timeout_ms: int
+    similarity: float
+    inputs: Mapping[str, object] = field(default_factory=dict)
+    agent_id: AgentId | None = None
+    score: float | None = None
+    opened_ms: int | None = None
+    deadline_ms: int | None = None
+    finished_ms: int | None = None
+    result_text: str | None = None
+    result_data: Mapping[str, object] | None = None
+    result_digest: str | None = None
+    error_code: str | None = None
+    """Stable code of why the part did not succeed; None when it did."""
+    reason: str | None = None
+    """The named fields, capability or intent the error is about; safe to show."""
+    retry_after_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One try at a task with one agent, and at the same time its outbox row.
+
+    A result is valid only with `token` (I5). `claimed_by` publishes it until `claimed_until_ms`;
+    afterwards any replica may. `lapse_ms` is set when it is published.
+    """
+
+    task_id: TaskId
+    request_id: RequestId
+    number: int
+    agent_id: AgentId
+    token: str
+    status: AttemptStatus
+    not_before_ms: int
+    timeout_ms: int
+    claimed_by: ReplicaId | None = None
+    claimed_until_ms: int | None = None
+    published_ms: int | None = None
+    lapse_ms: int | None = None
+    finished_ms: int | None = None
+    error_code: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestState:
+    """A request and everything that belongs to it; what rules read and return.
+
+    `intents` and `tasks` are by position, `attempts` by (position of task, number).
+    """
+
+    request: Request
+    intents: tuple[Intent, ...]
+    tasks: tuple[Task, ...]
+    attempts: tuple[Attempt, ...]
+
+    def attempts_of(self, task_id: TaskId) -> tuple[Attempt, ...]:
+        """The task's attempts, oldest first."""
+        return tuple(a for a in self.attempts if a.task_id == task_id)
+
+
+class ResultKind(StrEnum):
+    """What became of a received result (I3, I5)."""
+
+    ACCEPTED = "accepted"
+    DUPLICATE = "duplicate"
+    """Same content as the accepted one."""
+    CONFLICT = "conflict"
+    """Other content than the accepted one."""
+    LATE = "late"
+    """The task had already ended without a result."""
+    SUPERSEDED = "superseded"
+    """Said that this attempt didn't run, or failed, and another attempt was made or is under way."""
+    REJECTED = "rejected"
+    """Token, task, attempt or agent do not fit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultRecord:
+    """One received result frame and what became of it; kept for every frame.
+
+    `document` is the frame's JSON without the token.
+    """
+
+    task_id: TaskId
+    request_id: RequestId
+    attempt: int
+    instance_id: InstanceId
+    kind: ResultKind
+    document: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionRecord:
+    """One stored decision. `number` counts the decisions of one intent from 1; `document` is its JSON."""
+
+    request_id: RequestId
+    position: int
+    number: int
+    document: str

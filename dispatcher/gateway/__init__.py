@@ -1,0 +1,1 @@
+"""HTTP: chat, agents, explanations, health; authentication and problem responses."""

@@ -1,0 +1,1 @@
+"""From text to plan: clauses, intents, entities and the data that flows between them."""

@@ -1,0 +1,124 @@
+"""The plan of a request: its intents, in the order asked, and which waits for which."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from dispatcher.identifiers import Capability
+
+MAX_INTENTS = 8
+
+
+class EntityKind(StrEnum):
+    """The kinds of key entity that are recognised; an input field of that name is filled by it."""
+
+    ORDER_NUMBER = "order_number"
+    PHONE = "phone"
+    DATE = "date"
+    AMOUNT = "amount"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entity:
+    """One thing named in the text. `start` and `end` count characters of the whole message.
+
+    `value` is normalised: phone E.164, date ISO 8601, amount a number in the unit written.
+    """
+
+    kind: EntityKind
+    text: str
+    value: str | float
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanRank:
+    """How a piece of text ranks: its best capability and two scores of different meaning.
+
+    `score` is the encoder's raw score, comparable between pieces of one message only;
+    `similarity` is the calibrated probability in [0, 1]. `in_scope` is the scope floor's verdict.
+    `capability` is None when nothing is registered.
+    """
+
+    capability: Capability | None
+    score: float
+    similarity: float
+    in_scope: bool
+
+
+Rank = Callable[[Sequence[str]], Awaitable[Sequence[SpanRank]]]
+"""A ranking function: one SpanRank for each text, in order, encoded in one batch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A stretch of the message that asks for one thing. `start`, `end` count its characters."""
+
+    text: str
+    start: int
+    end: int
+
+
+class Decomposer(Protocol):
+    """Splits a message into the things asked for."""
+
+    async def split(self, message: str, rank: Rank) -> tuple[Piece, ...]:
+        """At least one piece, at most MAX_INTENTS, in the order of the text, not overlapping.
+
+        What is not in a piece is filler or connectives. More wishes than MAX_INTENTS: the rest
+        stays in the last piece.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where an input field may come from: another intent's output field."""
+
+    position: int
+    """Position of the producing intent."""
+    output: str
+    """Name of the field in that intent's result data."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """One input field fed by another intent of the same plan."""
+
+    field: str
+    sources: tuple[Source, ...]
+    required: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """One thing the user wants. `position` counts from 0 in the order asked.
+
+    `capability` None means out of scope. `confidence` is the calibrated similarity in [0, 1].
+    `inputs` are the fields already known; `links` the ones to wait for; `missing` the required
+    ones nobody can give (the part will be `needs_input`).
+    """
+
+    position: int
+    text: str
+    capability: Capability | None
+    confidence: float
+    entities: tuple[Entity, ...] = ()
+    inputs: dict[str, object] = field(default_factory=dict)
+    links: tuple[Link, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def waits_for(self) -> frozenset[int]:
+        """Positions of the intents whose results this one wants first."""
+        return frozenset(source.position for link in self.links for source in link.sources)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """All intents of one message; the links form no cycle."""
+
+    intents: tuple[Intent, ...]
+    language: str

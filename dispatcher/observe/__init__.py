@@ -1,0 +1,1 @@
+"""What operators see: logs, and the supervision of the loops that never end."""

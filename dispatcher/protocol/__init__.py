@@ -1,0 +1,1 @@
+"""The contract with agents: frames, error codes, queue and exchange names."""

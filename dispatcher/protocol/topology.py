@@ -1,0 +1,107 @@
+"""Names and arguments of every exchange and queue, in one place.
+
+Arguments can't be changed in place (RabbitMQ answers 406), so the version is part of each
+queue's name: change arguments only together with `QUEUE_VERSION`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dispatcher.identifiers import AgentId, InstanceId, ReplicaId
+
+QUEUE_VERSION = "v1"
+DELIVERY_LIMIT = 4
+"""Broker redeliveries before a task is dead-lettered: a net above our own three attempts."""
+MAX_QUEUE_LENGTH = 100_000
+DEAD_LETTER_TTL_MS = 7 * 24 * 3600 * 1000
+MAX_FRAME_BYTES = 1_048_576
+"""Larger frames are refused before publishing; an oversized one would break its whole channel."""
+
+QueueArguments = Mapping[str, str | int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """All names under one prefix, so that several dispatchers can share a broker."""
+
+    prefix: str = "ard"
+
+    @property
+    def task_exchange(self) -> str:
+        """Direct; the routing key is the agent id, so an unknown agent is unroutable at once."""
+        return f"{self.prefix}.task"
+
+    @property
+    def dead_exchange(self) -> str:
+        """Direct; the routing key is the agent id."""
+        return f"{self.prefix}.dead"
+
+    @property
+    def result_exchange(self) -> str:
+        """Direct, with the one key `results`."""
+        return f"{self.prefix}.result"
+
+    @property
+    def registry_exchange(self) -> str:
+        """Direct, with the one key `registry`: register, drain and leave frames."""
+        return f"{self.prefix}.registry"
+
+    @property
+    def heartbeat_exchange(self) -> str:
+        """Fan-out to every replica's exclusive queue: heartbeats and registry changes."""
+        return f"{self.prefix}.heartbeats"
+
+    @property
+    def wake_exchange(self) -> str:
+        """Direct; the routing key is the replica that waits for the request."""
+        return f"{self.prefix}.wake"
+
+    @property
+    def results_queue(self) -> str:
+        """Durable, consumed by every replica."""
+        return f"{self.prefix}.results.{QUEUE_VERSION}"
+
+    @property
+    def registry_queue(self) -> str:
+        """Durable, consumed by every replica."""
+        return f"{self.prefix}.registry.{QUEUE_VERSION}"
+
+    def task_queue(self, agent_id: AgentId) -> str:
+        """The agent's queue, shared by all its instances."""
+        return f"{self.prefix}.task.{agent_id}.{QUEUE_VERSION}"
+
+    def dead_queue(self, agent_id: AgentId) -> str:
+        """Where the agent's poison and exhausted messages wait for an operator."""
+        return f"{self.prefix}.dead.{agent_id}.{QUEUE_VERSION}"
+
+    def replica_queue(self, replica_id: ReplicaId) -> str:
+        """Exclusive to one running replica: wake-ups, heartbeats, registry changes."""
+        return f"{self.prefix}.replica.{replica_id}"
+
+    def instance_queue(self, instance_id: InstanceId) -> str:
+        """Exclusive to one agent instance: replies to its registry frames, cancellations."""
+        return f"{self.prefix}.instance.{instance_id}"
+
+    def task_arguments(self, agent_id: AgentId) -> QueueArguments:
+        """At-least-once dead lettering needs all of: quorum, strategy, reject-publish and an exchange."""
+        return {
+            "x-queue-type": "quorum",
+            "x-delivery-limit": DELIVERY_LIMIT,
+            "x-dead-letter-exchange": self.dead_exchange,
+            "x-dead-letter-routing-key": agent_id,
+            "x-dead-letter-strategy": "at-least-once",
+            "x-overflow": "reject-publish",
+            "x-max-length": MAX_QUEUE_LENGTH,
+        }
+
+    def dead_arguments(self) -> QueueArguments:
+        """Kept seven days or MAX_QUEUE_LENGTH messages, whichever comes first."""
+        return {
+            "x-queue-type": "quorum",
+            "x-max-length": MAX_QUEUE_LENGTH,
+            "x-message-ttl": DEAD_LETTER_TTL_MS,
+        }
+
+    def results_arguments(self) -> QueueArguments:
+        """Classic and durable: a lost result can be had again from the agent's inbox."""
+        return {"x-queue-type": "classic"}

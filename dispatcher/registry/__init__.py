@@ -1,0 +1,1 @@
+"""Who is there: agents, instances, leases, heartbeats, callers and their grants."""

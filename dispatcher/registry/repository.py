@@ -1,0 +1,69 @@
+"""What the registry needs to keep: the contract that a store fulfils.
+
+Every method is atomic and durable when it returns. Times are the database's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from dispatcher.identifiers import AgentId, Capability, InstanceId, LeaseId
+from dispatcher.registry.agent import Agent, Instance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapabilityContract:
+    """The schemas of a capability, set by its first registrant and shared by its group."""
+
+    capability: Capability
+    input_schema: dict[str, object]
+    output_schema: dict[str, object]
+    declared_by: frozenset[AgentId] = frozenset()
+    """The agents that declare it now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistrySnapshot:
+    """Everything registered at one version; the version rises with every change of a declaration."""
+
+    version: int
+    agents: tuple[Agent, ...]
+    instances: tuple[Instance, ...]
+    contracts: tuple[CapabilityContract, ...]
+
+
+class AgentRepository(Protocol):
+    """Agents, their instances, leases and the schemas of their capabilities."""
+
+    async def load(self) -> RegistrySnapshot:
+        """All agents, instances and contracts, consistent with one another."""
+        ...
+
+    async def version(self) -> int:
+        """The registry's version alone; cheap enough to ask every second."""
+        ...
+
+    async def save(self, agent: Agent, instance: Instance, contracts: Sequence[CapabilityContract]) -> int:
+        """Register one instance and return the registry's version.
+
+        Replaces the agent's row and raises the version only if the digest differs from the stored
+        one; replaces an older instance of the same name, and its lease, in the same transaction.
+        `contracts` are written for the capabilities given, others are left alone.
+        """
+        ...
+
+    async def touch(self, instances: Sequence[InstanceId]) -> None:
+        """Record a sign of life, now, for each instance that still has its lease."""
+        ...
+
+    async def set_draining(self, agent_id: AgentId, lease_id: LeaseId) -> bool:
+        """Mark the lease's instance as draining; False where that lease is not the current one."""
+        ...
+
+    async def remove_instance(self, agent_id: AgentId, lease_id: LeaseId) -> bool:
+        """End a lease; False where it is not the current one. The agent stays registered."""
+        ...
+
+    async def remove_agent(self, agent_id: AgentId) -> bool:
+        """Remove agent, instances and leases, and contracts nobody declares any more; False if unknown."""
+        ...

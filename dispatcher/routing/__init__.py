@@ -1,0 +1,1 @@
+"""Who should do it: encoders, capability index, eligibility, scores, decisions."""

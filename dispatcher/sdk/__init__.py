@@ -1,0 +1,1 @@
+"""What an agent or a caller imports; knows the protocol only and pulls in nothing heavy."""

@@ -1,0 +1,1 @@
+"""The ledger and the registry in SQL: SQLite and PostgreSQL through SQLAlchemy."""
