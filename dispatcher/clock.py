@@ -6,6 +6,7 @@ database's clock; the wire carries remaining budgets (invariant I10).
 
 import asyncio
 import time
+from datetime import UTC, datetime
 from typing import Protocol
 
 
@@ -21,12 +22,24 @@ class Clock(Protocol):
         ...
 
 
+class Calendar(Protocol):
+    """What day and hour it is, for opening hours and for words like "yesterday"; never for ages."""
+
+    def now(self) -> datetime:
+        """The current time, aware, in UTC."""
+        ...
+
+
 class SystemClock:
-    """The process's own monotonic clock."""
+    """The machine's own clocks, as `Clock` and as `Calendar`."""
 
     def monotonic(self) -> float:
         """Seconds since an arbitrary start."""
         return time.monotonic()
+
+    def now(self) -> datetime:
+        """The machine's wall clock."""
+        return datetime.now(UTC)
 
     async def sleep(self, seconds: float) -> None:
         """Wait on the running event loop."""

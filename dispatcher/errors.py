@@ -95,3 +95,11 @@ class ConfigurationError(DispatcherError):
     """The process can't start like this; the message is one sentence that says what to change."""
 
     code = "configuration"
+
+
+def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first error inside a group of a failed task group, however deep it is nested."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -148,6 +148,10 @@ class Ledger(Protocol):
         """Number of DUE and PUBLISHED attempts per agent, over all replicas."""
         ...
 
+    async def published_attempts(self) -> Mapping[AgentId, int]:
+        """Number of PUBLISHED attempts, and of DUE ones under a claim, per agent, over all replicas."""
+        ...
+
     async def outcome_counts(self, half_life_s: float) -> Sequence[OutcomeCount]:
         """Ended attempts of the last 24 h, each weighing 0.5 ** (age / half_life_s)."""
         ...

@@ -43,7 +43,7 @@ class TaskStatus(StrEnum):
 
 
 class AttemptStatus(StrEnum):
-    """Where an attempt stands; DUE and PUBLISHED are not terminal."""
+    """Where an attempt stands; DUE and PUBLISHED are open, the others say how it ended."""
 
     DUE = "due"
     """In the outbox: to be published at `not_before_ms` or later."""
@@ -55,6 +55,8 @@ class AttemptStatus(StrEnum):
     """Busy, expired before start, refused or unroutable: it surely did not run."""
     LAPSED = "lapsed"
     """No result in time; it may have run, and a valid result may still come."""
+    ABANDONED = "abandoned"
+    """The task ended otherwise: by another attempt's result, or at its deadline."""
 
     @property
     def is_open(self) -> bool:
@@ -209,7 +211,10 @@ class ResultRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRecord:
-    """One stored decision. `number` counts the decisions of one intent from 1; `document` is its JSON."""
+    """The decision behind attempt `number` (from 1) of the intent at `position`; `document` is its JSON.
+
+    Number 1 is kept even if it led to no attempt.
+    """
 
     request_id: RequestId
     position: int

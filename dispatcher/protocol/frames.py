@@ -198,7 +198,7 @@ class RegisteredFrame(Frame):
 
 
 class RefusedFrame(Frame):
-    """Why a register, drain or leave frame was refused; `code` is stable."""
+    """Why a register, drain, leave or heartbeat frame was refused; `code` is stable."""
 
     type: Literal["refused"] = "refused"
     code: str
@@ -250,12 +250,13 @@ class LeaveFrame(Frame):
 
 
 class AcknowledgedFrame(Frame):
-    """The drain or leave frame took effect."""
+    """The drain or leave frame took effect, or the heartbeat's lease holds."""
 
     type: Literal["acknowledged"] = "acknowledged"
 
 
-RegistryRequest = RegisterFrame | DrainFrame | LeaveFrame
+RegistryRequest = RegisterFrame | DrainFrame | LeaveFrame | HeartbeatFrame
+"""What is answered. A heartbeat sent this way asks whether the lease still holds."""
 RegistryReply = RegisteredFrame | RefusedFrame | AcknowledgedFrame
 
 

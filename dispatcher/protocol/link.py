@@ -40,7 +40,7 @@ class Link(Protocol):
     """An agent's way to its dispatcher. All methods may be called concurrently."""
 
     async def call(self, frame: bytes) -> bytes:
-        """Send a register, drain or leave frame and return the encoded reply frame.
+        """Send a register, drain, leave or heartbeat frame and return the encoded reply frame.
 
         Raises `OutcomeUnknownError` when no reply came in time; calling again is safe.
         """

@@ -14,8 +14,16 @@ DELIVERY_LIMIT = 4
 """Broker redeliveries before a task is dead-lettered: a net above our own three attempts."""
 MAX_QUEUE_LENGTH = 100_000
 DEAD_LETTER_TTL_MS = 7 * 24 * 3600 * 1000
+MAX_REPLICA_QUEUE_LENGTH = 10_000
+"""Heartbeats and wake-ups are worth nothing when old: beyond this the oldest are dropped."""
 MAX_FRAME_BYTES = 1_048_576
 """Larger frames are refused before publishing; an oversized one would break its whole channel."""
+
+RESULTS_KEY = "results"
+REGISTRY_KEY = "registry"
+"""Routing keys of the result and registry exchanges."""
+REGISTRY_CHANGED = "registry_changed"
+"""The `type` of an announcement on the heartbeat exchange; frames carry their own type there."""
 
 QueueArguments = Mapping[str, str | int]
 
@@ -74,6 +82,11 @@ class Topology:
         """Where the agent's poison and exhausted messages wait for an operator."""
         return f"{self.prefix}.dead.{agent_id}.{QUEUE_VERSION}"
 
+    @property
+    def dead_results_queue(self) -> str:
+        """Where result frames that nobody can read wait for an operator."""
+        return f"{self.prefix}.dead-results.{QUEUE_VERSION}"
+
     def replica_queue(self, replica_id: ReplicaId) -> str:
         """Exclusive to one running replica: wake-ups, heartbeats, registry changes."""
         return f"{self.prefix}.replica.{replica_id}"
@@ -104,4 +117,16 @@ class Topology:
 
     def results_arguments(self) -> QueueArguments:
         """Classic and durable: a lost result can be had again from the agent's inbox."""
-        return {"x-queue-type": "classic"}
+        return {
+            "x-queue-type": "classic",
+            "x-dead-letter-exchange": self.dead_exchange,
+            "x-dead-letter-routing-key": self.dead_results_queue,
+        }
+
+    def registry_arguments(self) -> QueueArguments:
+        """Classic and durable; an unanswered call is made again."""
+        return {"x-queue-type": "classic", "x-max-length": MAX_QUEUE_LENGTH}
+
+    def exclusive_arguments(self) -> QueueArguments:
+        """Of the queues that end with their connection."""
+        return {"x-queue-type": "classic", "x-max-length": MAX_REPLICA_QUEUE_LENGTH}

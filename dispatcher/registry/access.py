@@ -1,5 +1,6 @@
 """Callers and agents as holders of keys, and which capability a caller was granted."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -49,8 +50,20 @@ class Identity:
         return self.grants is None or capability in self.grants
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessSnapshot:
+    """All keys, revoked ones included, and the grants of every caller that has any."""
+
+    keys: tuple[ApiKey, ...]
+    grants: Mapping[CallerId, frozenset[Capability]]
+
+
 class AccessRepository(Protocol):
     """Keys and grants. All changes are durable when the call returns."""
+
+    async def load(self) -> AccessSnapshot:
+        """All keys, by creation, and all grants, consistent with one another."""
+        ...
 
     async def find_key(self, key_id: str) -> ApiKey | None:
         """The key by its public id, revoked ones included."""

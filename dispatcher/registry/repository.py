@@ -43,6 +43,10 @@ class AgentRepository(Protocol):
         """The registry's version alone; cheap enough to ask every second."""
         ...
 
+    async def instances(self, agent_id: AgentId | None = None) -> tuple[Instance, ...]:
+        """The instances of one agent, or of all: one short query, asked every second by every replica."""
+        ...
+
     async def save(self, agent: Agent, instance: Instance, contracts: Sequence[CapabilityContract]) -> int:
         """Register one instance and return the registry's version.
 

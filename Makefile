@@ -1,0 +1,94 @@
+# Every target installs what it needs first; a second run goes straight to work, without network.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+PYTHON ?= python3
+VENV ?= .venv
+WORKERS ?= 2
+ARGS ?=
+AGENTS ?= agents.order:agent agents.promotion:agent agents.faq:agent agents.logistics:agent
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+COMPILE := CUSTOM_COMPILE_COMMAND='make lock' $(BIN)/pip-compile --quiet --strip-extras --no-annotate \
+	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+	--unsafe-package agent-reach-dispatcher --unsafe-package pip --unsafe-package setuptools
+
+.PHONY: help
+help: ## list these targets
+	@sed -nE 's/^([a-z]+):.*## (.*)$$/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name text; \
+		do printf '  make %-10s %s\n' "$$name" "$$text"; done
+
+.PHONY: setup
+setup: $(VENV)/.dev ## create the virtual environment with everything development needs
+
+.PHONY: demo
+demo: $(VENV)/.server ## route, deliver and merge three requests in one process, and show how
+	@$(BIN)/python -m agents.demo $(ARGS)
+
+.PHONY: run
+run: $(VENV)/.server ## serve on 127.0.0.1:8080 with the sample agents until Ctrl-C
+	@exec $(BIN)/dispatcher run --development $(addprefix --agent ,$(AGENTS)) $(ARGS)
+
+.PHONY: test
+test: $(VENV)/.dev ## run every test, beside a private RabbitMQ and PostgreSQL
+	@.ci/services $(BIN)/python
+	@$(BIN)/python -m tests.services -- \
+		$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --cov --cov-report=term:skip-covered $(ARGS)
+
+.PHONY: check
+check: lint types contracts ## run everything that needs no service: lint, types, import contracts, architecture
+	@$(BIN)/python -m pytest -q tests/architecture
+
+.PHONY: lint
+lint: $(VENV)/.dev ## ruff: rules and formatting
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+.PHONY: types
+types: $(VENV)/.dev ## mypy, strict
+	@$(BIN)/mypy
+
+.PHONY: contracts
+contracts: $(VENV)/.dev ## import-linter: who may import whom
+	@$(BIN)/lint-imports
+
+.PHONY: bench
+bench: $(VENV)/.dev ## time one routing decision beside a bare vector search
+	@$(BIN)/python -m tests.bench.route $(ARGS)
+
+.PHONY: docs
+docs: $(VENV)/.dev ## check links and published schemas (`make docs ARGS=--write` renders the schemas)
+	@$(BIN)/python -m tests.architecture.schemas $(ARGS)
+	@$(BIN)/python -m pytest -q tests/architecture/test_documents.py
+
+.PHONY: lock
+lock: $(VENV)/.dev ## resolve the pinned requirement files anew from pyproject.toml
+	@$(COMPILE) --allow-unsafe --only-build-deps --all-build-deps -o requirements/build.lock pyproject.toml
+	@$(COMPILE) --extra server --extra postgres -o requirements/server.lock pyproject.toml
+	@$(COMPILE) --extra dev -c requirements/server.lock -o requirements/dev.lock pyproject.toml
+	@$(COMPILE) --extra server --extra postgres --extra embed -c requirements/server.lock \
+		-P torch==2.13.0 -o requirements/embed.lock pyproject.toml
+	@sed -i -E 's/^(torch==[0-9.]+)\+cpu$$/\1/' requirements/embed.lock
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed; name one with PYTHON=…" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null \
+		|| { echo "Python's venv module is missing; on Debian: apt-get install python3-venv" >&2; exit 1; }
+	@echo "creating $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+# The package itself goes in last and without build isolation, so that no step after the locks asks a registry.
+$(VENV)/.server: requirements/build.lock requirements/server.lock pyproject.toml | $(BIN)/python
+	@echo "installing the server into $(VENV)"
+	@$(PIP) -r requirements/build.lock -r requirements/server.lock
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.lock $(VENV)/.server
+	@echo "installing the development tools into $(VENV)"
+	@$(PIP) -r requirements/dev.lock
+	@touch $@

@@ -1,0 +1,1 @@
+"""Sample agents of a small shop, each with data of its own and runnable alone."""

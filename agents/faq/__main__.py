@@ -1,0 +1,7 @@
+"""Run the agent alone: `python -m agents.faq --broker amqp://guest:guest@127.0.0.1/`."""
+
+from agents.faq import agent
+from dispatcher.sdk import run
+
+if __name__ == "__main__":
+    run(agent)

@@ -1,0 +1,5 @@
+"""Follows parcels: `logistics.track`."""
+
+from agents.logistics.agent import agent
+
+__all__ = ["agent"]

@@ -1,0 +1,5 @@
+"""Looks up orders: `order.query`."""
+
+from agents.order.agent import agent
+
+__all__ = ["agent"]

@@ -1,0 +1,7 @@
+"""Run the agent alone: `python -m agents.order --broker amqp://guest:guest@127.0.0.1/`."""
+
+from agents.order import agent
+from dispatcher.sdk import run
+
+if __name__ == "__main__":
+    run(agent)

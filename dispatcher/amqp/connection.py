@@ -1,0 +1,140 @@
+"""A connection to the broker that is opened again whenever it is lost.
+
+The library's own recovery does not retry the first connect and can't tell when it gave up, so
+connections, publishers and consumers are each kept up by the one loop in `keep_up`.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import NoReturn
+
+import aio_pika
+from aio_pika.abc import AbstractChannel
+from yarl import URL
+
+from dispatcher.amqp.outcomes import LIBRARY_ERRORS
+from dispatcher.clock import Clock
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionRules:
+    """Limits of every AMQP call, in seconds.
+
+    After a failure the next try comes after `first_delay_s`, doubled up to `longest_delay_s`,
+    each time shortened at random to as little as half.
+    """
+
+    connect_timeout_s: float = 3.0
+    call_timeout_s: float = 5.0
+    close_timeout_s: float = 5.0
+    heartbeat_s: int = 15
+    first_delay_s: float = 0.2
+    longest_delay_s: float = 5.0
+
+
+DEFAULT_RULES = ConnectionRules()
+
+
+class Connection:
+    """One connection under a name that the broker shows."""
+
+    def __init__(self, url: str, name: str, rules: ConnectionRules, clock: Clock) -> None:
+        self._url = URL(url).update_query(name=name, heartbeat=rules.heartbeat_s)
+        self.name = name
+        self.rules = rules
+        self.clock = clock
+        self._connection: aio_pika.Connection | None = None
+        self._up = asyncio.Event()
+
+    async def run(self) -> NoReturn:
+        """Keep the connection up until cancelled, then close it."""
+        await keep_up(self._connect, self.name, self.rules, self.clock)
+
+    @asynccontextmanager
+    async def channels(
+        self, count: int, lost: asyncio.Event, *, confirms: bool
+    ) -> AsyncIterator[tuple[AbstractChannel, ...]]:
+        """Open channels as soon as the connection is up; `lost` is set when one or its consumer ends.
+
+        Publishing with `confirms` raises for what the broker returns or refuses.
+        """
+        await self._up.wait()
+        if self._connection is None:
+            raise ConnectionError(self.name)
+        opened: list[AbstractChannel] = []
+        try:
+            async with asyncio.timeout(self.rules.call_timeout_s):
+                for _ in range(count):
+                    channel = self._connection.channel(publisher_confirms=confirms, on_return_raises=confirms)
+                    opened.append(channel)
+                    await _watch(channel, lost)
+            yield tuple(opened)
+        finally:
+            await asyncio.gather(*(_close(channel, self.rules.close_timeout_s) for channel in opened))
+
+    async def _connect(self) -> None:
+        """Connect, and return when the connection is lost."""
+        connection, lost = aio_pika.Connection(self._url), asyncio.Event()
+        connection.close_callbacks.add(lambda *_: lost.set())
+        try:
+            async with asyncio.timeout(self.rules.connect_timeout_s):
+                await connection.connect()
+            log.info("amqp.connected", extra={"connection": self.name})
+            self._connection = connection
+            self._up.set()
+            await lost.wait()
+        finally:
+            self._up.clear()
+            self._connection = None
+            await _close(connection, self.rules.close_timeout_s)
+
+
+async def keep_up(
+    attempt: Callable[[], Awaitable[None]], name: str, rules: ConnectionRules, clock: Clock
+) -> NoReturn:
+    """Call `attempt` again and again; it returns when what it had opened was lost."""
+    delay = rules.first_delay_s
+    while True:
+        try:
+            await attempt()
+        except LIBRARY_ERRORS as error:
+            log.warning("amqp.attempt_failed", extra={"connection": name, "reason": repr(error)})
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            log.warning("amqp.attempt_failed", extra={"connection": name, "reason": "closed meanwhile"})
+        else:
+            log.warning("amqp.lost", extra={"connection": name})
+            delay = rules.first_delay_s
+        await clock.sleep(delay * random.uniform(0.5, 1))  # noqa: S311 - spreads reconnects, hides nothing
+        delay = min(2 * delay, rules.longest_delay_s)
+
+
+def is_cancelled() -> bool:
+    """Whether someone asked the current task to end.
+
+    The library ends its pending calls with CancelledError when a channel closes; that is a lost
+    connection and no reason to end the task that waited.
+    """
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def _watch(channel: AbstractChannel, lost: asyncio.Event) -> None:
+    channel.close_callbacks.add(lambda *_: lost.set())
+    await channel.initialize()
+    wire = await channel.get_underlay_channel()
+    wire.on_consumer_cancel_callbacks.add(lambda _: lost.set())
+
+
+async def _close(resource: aio_pika.Connection | AbstractChannel, timeout_s: float) -> None:
+    """A broker under an alarm does not answer a close; do not wait for it for ever."""
+    with suppress(*LIBRARY_ERRORS):
+        async with asyncio.timeout(timeout_s):
+            await resource.close()

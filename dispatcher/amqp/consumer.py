@@ -1,0 +1,100 @@
+"""Consumption of one queue that is put in place again whenever it is lost."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NoReturn
+
+from aio_pika.abc import AbstractIncomingMessage, AbstractQueue
+
+from dispatcher.amqp.connection import Connection, keep_up
+from dispatcher.amqp.declare import Queue, declare_queue
+from dispatcher.amqp.outcomes import LIBRARY_ERRORS
+from dispatcher.amqp.settle import Received
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription:
+    """What to consume and who takes it.
+
+    `prefetch` is the most messages in hand at once. Without `acknowledged` messages count as
+    settled when the broker sends them.
+    """
+
+    queue: Queue
+    prefetch: int
+    handle: Callable[[Received], Awaitable[None]]
+    acknowledged: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    queue: AbstractQueue
+    tag: str
+
+
+class Consumer:
+    """Hands each message of a queue to its subscription's handler, each in a task of its own."""
+
+    def __init__(self, connection: Connection, subscription: Subscription) -> None:
+        self._connection = connection
+        self._subscription = subscription
+        self._place: _Place | None = None
+        self._up = asyncio.Event()
+        self._in_hand = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._is_draining = False
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the broker delivers to us."""
+        return self._up.is_set()
+
+    async def queue_name(self) -> str:
+        """The name of the queue that is being consumed, as soon as there is one."""
+        await self._up.wait()
+        return self._place.queue.name if self._place else ""
+
+    async def run(self) -> NoReturn:
+        """Keep consuming until cancelled; unsettled messages are then delivered again."""
+        await keep_up(
+            self._consume, f"{self._connection.name} consumer", self._connection.rules, self._connection.clock
+        )
+
+    async def drain(self) -> None:
+        """Take no more messages and wait for those in hand, at most `close_timeout_s` seconds."""
+        self._is_draining = True
+        with suppress(*LIBRARY_ERRORS):
+            async with asyncio.timeout(self._connection.rules.close_timeout_s):
+                if self._place:
+                    await self._place.queue.cancel(self._place.tag)
+                await self._idle.wait()
+
+    async def _consume(self) -> None:
+        lost, subscription = asyncio.Event(), self._subscription
+        async with self._connection.channels(1, lost, confirms=False) as (channel,):
+            async with asyncio.timeout(self._connection.rules.call_timeout_s):
+                await channel.set_qos(prefetch_count=subscription.prefetch, global_=False)
+                queue = await declare_queue(channel, subscription.queue)
+                tag = await queue.consume(self._take, no_ack=not subscription.acknowledged)
+            self._place = _Place(queue=queue, tag=tag)
+            self._up.set()
+            try:
+                await lost.wait()
+            finally:
+                self._up.clear()
+                self._place = None
+
+    async def _take(self, message: AbstractIncomingMessage) -> None:
+        if self._is_draining:
+            return
+        self._in_hand += 1
+        self._idle.clear()
+        try:
+            await self._subscription.handle(Received(message))
+        finally:
+            self._in_hand -= 1
+            if not self._in_hand:
+                self._idle.set()

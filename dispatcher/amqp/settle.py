@@ -1,0 +1,90 @@
+"""What was received, and the one function that settles it."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from aio_pika.abc import AbstractIncomingMessage
+
+from dispatcher.amqp.outcomes import LIBRARY_ERRORS
+from dispatcher.protocol.link import Settlement
+
+log = logging.getLogger(__name__)
+
+_SETTLE_TIMEOUT_S = 5.0
+
+
+class Received:
+    """One consumed message; implements `protocol.link.Delivery`."""
+
+    __slots__ = ("_is_settled", "_message")
+
+    def __init__(self, message: AbstractIncomingMessage) -> None:
+        self._message = message
+        self._is_settled = False
+
+    @property
+    def body(self) -> bytes:
+        """The encoded frame."""
+        return self._message.body
+
+    @property
+    def exchange(self) -> str:
+        """The exchange it came through."""
+        return self._message.exchange or ""
+
+    @property
+    def kind(self) -> str | None:
+        """The message's `type` property."""
+        return self._message.type
+
+    @property
+    def reply_to(self) -> str | None:
+        """The queue that waits for a reply."""
+        return self._message.reply_to
+
+    @property
+    def correlation_id(self) -> str | None:
+        """What a reply has to repeat."""
+        return self._message.correlation_id
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether its channel ended: it can't be settled any more and is delivered again elsewhere."""
+        return self._message.channel.is_closed
+
+    async def settle(self, settlement: Settlement) -> None:
+        """Carry out `settlement` once; on a connection that is gone there is nothing left to do."""
+        if self._is_settled:
+            return
+        self._is_settled = True
+        try:
+            async with asyncio.timeout(_SETTLE_TIMEOUT_S):
+                await _settle(self._message, settlement)
+        except LIBRARY_ERRORS as error:
+            log.debug("amqp.settled_too_late", extra={"reason": type(error).__name__})
+
+
+async def _settle(message: AbstractIncomingMessage, settlement: Settlement) -> None:
+    """RabbitMQ 4.3 counts only `reject` towards the delivery limit, so work is given back with it."""
+    match settlement:
+        case Settlement.ACK:
+            await message.ack()
+        case Settlement.REQUEUE:
+            await message.reject(requeue=True)
+        case Settlement.DEAD:
+            await message.reject(requeue=False)
+
+
+def settled_by(decide: Callable[[Received], Awaitable[Settlement]]) -> Callable[[Received], Awaitable[None]]:
+    """A handler that settles each message as `decide` says; dead when `decide` raises."""
+
+    async def handle(received: Received) -> None:
+        settlement = Settlement.DEAD
+        try:
+            settlement = await decide(received)
+        except Exception:
+            log.exception("amqp.handler_failed")
+        await received.settle(settlement)
+
+    return handle

@@ -1,0 +1,65 @@
+"""The loops that go on as long as the dispatcher runs."""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from functools import partial
+from typing import Any
+
+from dispatcher.assembly import rules
+from dispatcher.assembly.parts import Parts
+from dispatcher.dispatch.relay import Relay
+from dispatcher.dispatch.sweep import Sweep
+from dispatcher.observe.supervise import every
+
+REFRESH_S = 1.0
+"""How old a replica's copy of keys, grants, loads and the registry may be."""
+
+CLEAR_S = 86_400.0
+"""Leases of instances silent for a day are ended, looked at once a day."""
+
+
+def loops(parts: Parts) -> Sequence[Coroutine[Any, Any, None]]:
+    """All loops, not yet running."""
+    clock, delivery, liveness = parts.clock, parts.settings.delivery, parts.settings.liveness
+    sweep = Sweep(books=parts.books, assigner=parts.assigner)
+    relay = Relay(
+        outbox=parts.books.outbox,
+        books=parts.books,
+        channel=parts.channel,
+        assigner=parts.assigner,
+        capacities=parts.view,
+        clock=clock,
+        rules=rules.relay_rules(parts.settings),
+    )
+    return (
+        relay.run(),
+        every(clock, delivery.look_every_s, "sweep", sweep.look),
+        every(clock, REFRESH_S, "access", parts.access.refresh),
+        every(clock, REFRESH_S, "loads", partial(refresh_loads, parts)),
+        every(clock, 0, "registry", partial(_refresh_registry, parts)),
+        every(clock, liveness.heartbeat_s, "signs_of_life", parts.registrar.record_signs_of_life),
+        every(clock, CLEAR_S, "dead_leases", partial(parts.registrar.clear_dead, CLEAR_S)),
+        every(clock, liveness.offline_after_s, "outcomes", partial(_refresh_outcomes, parts)),
+    )
+
+
+async def refresh_loads(parts: Parts) -> None:
+    """Take the number of open attempts per agent from the ledger; also tells whether it answers."""
+    async with parts.signals.ledger.watching():
+        parts.view.set_open(await parts.ledger.open_attempts())
+
+
+async def _refresh_registry(parts: Parts) -> None:
+    changed = parts.signals.registry_changed
+    try:
+        async with asyncio.timeout(REFRESH_S):
+            await changed.wait()
+    except TimeoutError:
+        pass
+    changed.clear()
+    await parts.registrar.refresh()
+
+
+async def _refresh_outcomes(parts: Parts) -> None:
+    half_life_s = parts.settings.liveness.success_half_life_s
+    parts.view.seed_outcomes(await parts.ledger.outcome_counts(half_life_s))

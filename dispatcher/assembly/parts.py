@@ -1,0 +1,126 @@
+"""Everything a running dispatcher is made of, built from settings but not yet started."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+
+from dispatcher.assembly import rules
+from dispatcher.assembly.storage import open_storage
+from dispatcher.channel.channel import Channel
+from dispatcher.channel.in_process import InProcessChannel
+from dispatcher.channel.rabbitmq import RabbitChannel
+from dispatcher.clock import SystemClock
+from dispatcher.dispatch.assign import Assigner
+from dispatcher.dispatch.bookkeeper import Bookkeeper
+from dispatcher.dispatch.ledger import Ledger
+from dispatcher.dispatch.outbox import Outbox
+from dispatcher.dispatch.selection import Selection
+from dispatcher.dispatch.waiters import Waiters
+from dispatcher.identifiers import ReplicaId, new_id
+from dispatcher.observe.readiness import Watched
+from dispatcher.registry.access_book import AccessBook
+from dispatcher.registry.registrar import Effects, Registrar
+from dispatcher.registry.repository import RegistrySnapshot
+from dispatcher.registry.success import SuccessRules
+from dispatcher.registry.view import LiveView
+from dispatcher.routing.router import Router
+from dispatcher.settings import Settings
+from dispatcher.store.access import SqlAccess
+from dispatcher.store.agents import SqlAgents
+from dispatcher.store.engine import Database
+from dispatcher.store.group_commit import GroupRules
+from dispatcher.store.ledger import SqlLedger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signals:
+    """What tells loops and health checks that something happened."""
+
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    registry_changed: asyncio.Event = field(default_factory=asyncio.Event)
+    ledger: Watched = field(default_factory=Watched)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """One replica's parts."""
+
+    settings: Settings
+    clock: SystemClock
+    signals: Signals
+    ledger: Ledger
+    access: AccessBook
+    view: LiveView
+    router: Router
+    channel: Channel
+    registrar: Registrar
+    books: Bookkeeper
+    selection: Selection
+    assigner: Assigner
+
+
+async def build_parts(settings: Settings, stack: AsyncExitStack) -> Parts:
+    """Build all parts; what has to be closed again is entered into `stack`."""
+    clock = SystemClock()
+    replica = ReplicaId(new_id())
+    database = await stack.enter_async_context(open_storage(settings))
+    ledger = await _open_ledger(settings, database, clock, stack)
+    access = AccessBook(SqlAccess(database), clock, development=settings.auth.development)
+    view = _view(settings, clock)
+    router = await _open_router(settings, view, clock, stack)
+    channel = _channel(settings, replica, clock)
+    waiters = Waiters(ledger=ledger, clock=clock, limit=settings.server.max_waiting)
+    outbox = Outbox(replica=replica, limit=settings.store.queue_limit)
+    selection = Selection(router=router, directory=view, grants=access.grants, calendar=clock)
+    return Parts(
+        settings=settings,
+        clock=clock,
+        signals=Signals(),
+        ledger=ledger,
+        access=access,
+        view=view,
+        router=router,
+        channel=channel,
+        registrar=_registrar(settings, SqlAgents(database), view, router, channel),
+        books=Bookkeeper(ledger=ledger, outbox=outbox, loads=view, waiters=waiters, channel=channel),
+        selection=selection,
+        assigner=rules.assigner(settings, view, selection, replica),
+    )
+
+
+async def _open_ledger(
+    settings: Settings, database: Database, clock: SystemClock, stack: AsyncExitStack
+) -> SqlLedger:
+    ledger = SqlLedger(database, clock=clock, rules=GroupRules(capacity=settings.store.queue_limit))
+    await stack.enter_async_context(ledger.running())
+    return ledger
+
+
+def _view(settings: Settings, clock: SystemClock) -> LiveView:
+    success = SuccessRules(half_life_s=settings.liveness.success_half_life_s)
+    return LiveView(rules=rules.liveness_rules(settings), clock=clock, success=success)
+
+
+def _channel(settings: Settings, replica: ReplicaId, clock: SystemClock) -> Channel:
+    if settings.broker_url is None:
+        return InProcessChannel(clock=clock)
+    return RabbitChannel(settings.broker_url, rules.topology(settings), replica, clock=clock)
+
+
+def _registrar(
+    settings: Settings, repository: SqlAgents, view: LiveView, router: Router, channel: Channel
+) -> Registrar:
+    async def follow(snapshot: RegistrySnapshot) -> None:
+        await router.sync(snapshot.agents, snapshot.version)
+
+    return Registrar(
+        repository=repository,
+        view=view,
+        rules=rules.liveness_rules(settings),
+        default_environment=settings.environment,
+        effects=Effects(
+            on_change=follow,
+            prepare=channel.prepare,
+            announce=channel.announce_registry_change,
+        ),
+    )

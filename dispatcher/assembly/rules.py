@@ -1,0 +1,90 @@
+"""From settings to the rules that each room is built with; plain translation."""
+
+import random
+import secrets
+from functools import partial
+
+from dispatcher.dispatch.assign import Assigner, AttemptRules
+from dispatcher.dispatch.relay import RelayRules
+from dispatcher.dispatch.selection import Selection
+from dispatcher.gateway.parts import GatewayRules
+from dispatcher.identifiers import AgentId, ReplicaId
+from dispatcher.protocol.topology import Topology
+from dispatcher.registry.agent import LivenessRules
+from dispatcher.registry.view import LiveView
+from dispatcher.routing.decision import Weights
+from dispatcher.routing.rules import RoutingRules
+from dispatcher.settings import Settings
+
+
+def topology(settings: Settings) -> Topology:
+    """Names of queues and exchanges."""
+    return Topology(prefix=settings.broker.prefix)
+
+
+def liveness_rules(settings: Settings) -> LivenessRules:
+    """When an instance counts as suspect and as offline."""
+    chosen = settings.liveness
+    return LivenessRules(
+        heartbeat_s=chosen.heartbeat_s,
+        suspect_after_s=chosen.suspect_after_s,
+        offline_after_s=chosen.offline_after_s,
+    )
+
+
+def routing_rules(settings: Settings) -> RoutingRules:
+    """How candidates are scored."""
+    chosen = settings.routing
+    return RoutingRules(
+        weights=Weights(similarity=chosen.similarity, success=chosen.success, headroom=chosen.headroom),
+        similarity_floor=chosen.floor,
+        composite_floor=chosen.floor,
+        margin=chosen.margin,
+        lexical_share=chosen.lexical,
+    )
+
+
+def relay_rules(settings: Settings) -> RelayRules:
+    """How the outbox is published."""
+    return RelayRules(
+        reply_to=topology(settings).result_exchange,
+        publishers=settings.delivery.publishers,
+        look_every_s=settings.delivery.look_every_s,
+    )
+
+
+def gateway_rules(settings: Settings) -> GatewayRules:
+    """Limits of the HTTP side."""
+    server = settings.server
+    return GatewayRules(
+        default_environment=settings.environment,
+        max_body_bytes=server.max_body_bytes,
+        default_wait_s=server.default_wait_s,
+        max_wait_s=server.max_wait_s,
+        docs=server.docs,
+    )
+
+
+def assigner(settings: Settings, view: LiveView, selection: Selection, replica: ReplicaId) -> Assigner:
+    """How attempts are made."""
+    delivery = settings.delivery
+    return Assigner(
+        rules=AttemptRules(
+            max_attempts=delivery.max_attempts,
+            attempt_timeout_ms=round(delivery.attempt_timeout_s * 1000),
+            delay_min_ms=delivery.delay_min_ms,
+            delay_max_ms=delivery.delay_max_ms,
+            claim_ms=round(delivery.claim_s * 1000),
+            request_timeout_ms=round(delivery.request_timeout_s * 1000),
+        ),
+        choose=selection.choose,
+        has_room=partial(_has_room, view),
+        new_token=partial(secrets.token_urlsafe, 32),
+        chance=random.Random(),  # noqa: S311 - spreads retries, keeps no secret
+        replica=replica,
+    )
+
+
+def _has_room(view: LiveView, agent_id: AgentId) -> bool:
+    status = view.status(agent_id)
+    return status.running < status.capacity

@@ -1,0 +1,134 @@
+"""Starting a dispatcher and stopping it again."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from fastapi import FastAPI
+
+from dispatcher.assembly import rules
+from dispatcher.assembly.loops import loops, refresh_loads
+from dispatcher.assembly.parts import Parts, build_parts
+from dispatcher.channel.channel import Inbound
+from dispatcher.channel.in_process import InProcessChannel
+from dispatcher.dispatch.collector import Collector
+from dispatcher.dispatch.dispatcher import Dispatcher
+from dispatcher.dispatch.planning import Planner
+from dispatcher.gateway.app import create_app
+from dispatcher.gateway.parts import GatewayParts
+from dispatcher.identifiers import AgentId
+from dispatcher.intents.decompose import RuleDecomposer
+from dispatcher.protocol.declaration import Declaration
+from dispatcher.protocol.frames import RegisterFrame
+from dispatcher.protocol.link import Link
+from dispatcher.registry.declaration import declared_agent
+from dispatcher.registry.entry import RegistryEntry
+from dispatcher.routing.router import Ranking
+from dispatcher.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A dispatcher at work. `link` is the way for agents in this process; None with a broker."""
+
+    settings: Settings
+    app: FastAPI
+    dispatcher: Dispatcher
+    parts: Parts
+    link: Link | None
+
+    @property
+    def stopping(self) -> asyncio.Event:
+        """Set once the shutdown began."""
+        return self.parts.signals.stopping
+
+    def stop(self) -> None:
+        """Begin the shutdown: /readyz turns to 503 and new requests are refused."""
+        self.stopping.set()
+
+
+@asynccontextmanager
+async def open_dispatcher(settings: Settings) -> AsyncIterator[Running]:
+    """Build everything, start its loops, and stop them in reverse order on leaving.
+
+    Raises ConfigurationError, with one sentence, for whatever can't work as configured.
+    """
+    async with AsyncExitStack() as stack:
+        parts = await build_parts(settings, stack)
+        await parts.access.refresh()
+        await parts.registrar.start()
+        await refresh_loads(parts)
+        await stack.enter_async_context(parts.channel.open(_inbound(parts)))
+        await stack.enter_async_context(_looping(parts))
+        dispatcher = _dispatcher(parts)
+        yield Running(
+            settings=settings,
+            app=create_app(_gateway_parts(parts, dispatcher), parts.clock),
+            dispatcher=dispatcher,
+            parts=parts,
+            link=parts.channel.link() if isinstance(parts.channel, InProcessChannel) else None,
+        )
+
+
+@asynccontextmanager
+async def _looping(parts: Parts) -> AsyncIterator[None]:
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(loop) for loop in loops(parts)]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+
+
+def _dispatcher(parts: Parts) -> Dispatcher:
+    planner = Planner(
+        decomposer=RuleDecomposer(),
+        router=parts.router,
+        contracts=lambda: parts.registrar.contracts,
+        calendar=parts.clock,
+    )
+    return Dispatcher(books=parts.books, planner=planner, selection=parts.selection, assigner=parts.assigner)
+
+
+def _inbound(parts: Parts) -> Inbound:
+    collector = Collector(books=parts.books, assigner=parts.assigner)
+    entry = RegistryEntry(registrar=parts.registrar, authorize=lambda frame: _may_register(parts, frame))
+    return Inbound(
+        on_result=collector.on_result,
+        on_registry=entry.handle,
+        on_heartbeat=entry.on_heartbeat,
+        on_wake=parts.books.waiters.wake,
+        on_registry_change=parts.signals.registry_changed.set,
+    )
+
+
+def _may_register(parts: Parts, frame: RegisterFrame) -> bool:
+    """Agents in this process are ours; others need a key of their own agent."""
+    return isinstance(parts.channel, InProcessChannel) or parts.access.may_register(frame)
+
+
+def _gateway_parts(parts: Parts, dispatcher: Dispatcher) -> GatewayParts:
+    async def trial(agent_id: AgentId, declaration: Declaration, texts: Sequence[str]) -> Sequence[Ranking]:
+        agent = declared_agent(agent_id, declaration, parts.settings.environment)
+        return await parts.router.trial(agent, texts)
+
+    return GatewayParts(
+        dispatcher=dispatcher,
+        registrar=parts.registrar,
+        access=parts.access,
+        trial=trial,
+        readiness=lambda: _readiness(parts),
+        rules=rules.gateway_rules(parts.settings),
+        stopping=parts.signals.stopping.is_set,
+    )
+
+
+def _readiness(parts: Parts) -> Mapping[str, str | None]:
+    stopping = parts.signals.stopping.is_set()
+    return {
+        "process": "the dispatcher is stopping" if stopping else None,
+        "ledger": parts.signals.ledger.problem,
+        "channel": None if parts.channel.is_ready() else "agents can't be reached: no broker",
+    }

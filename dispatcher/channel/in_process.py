@@ -1,0 +1,174 @@
+"""Agents in the dispatcher's own process: the same frames and guarantees, without a broker.
+
+Nothing survives the process; the ledger publishes again what was open (DESIGN §6). All of it
+belongs to one event loop.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+from dispatcher.channel.channel import Inbound
+from dispatcher.channel.task_queue import DEFAULT_QUEUE_RULES, QueueRules, TaskQueue
+from dispatcher.clock import Clock, SystemClock
+from dispatcher.errors import OutcomeUnknownError, RefusedError, TooLargeError, UnroutableError
+from dispatcher.identifiers import AgentId, ReplicaId, RequestId
+from dispatcher.protocol.frames import TaskFrame
+from dispatcher.protocol.link import Delivery, Link, Settlement
+from dispatcher.protocol.topology import MAX_FRAME_BYTES
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InProcessRules:
+    """Limits of the channel.
+
+    Of dead letters the latest `dead_letters` are kept. A result that was not taken is offered
+    again after `requeue_pause_s`; leaving waits at most `close_timeout_s` for results in hand.
+    """
+
+    queue: QueueRules = DEFAULT_QUEUE_RULES
+    dead_letters: int = 1_000
+    reply_timeout_s: float = 5.0
+    requeue_pause_s: float = 0.5
+    close_timeout_s: float = 5.0
+
+
+DEFAULT_RULES = InProcessRules()
+
+
+class InProcessChannel:
+    """Implements `channel.Channel`; `link` is the agents' end of it."""
+
+    def __init__(self, rules: InProcessRules = DEFAULT_RULES, clock: Clock | None = None) -> None:
+        self._rules = rules
+        self._clock = clock or SystemClock()
+        self._queues: dict[AgentId, TaskQueue] = {}
+        self._inbound: Inbound | None = None
+        self._in_hand = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._dead: deque[bytes] = deque(maxlen=rules.dead_letters)
+
+    @property
+    def dead_letters(self) -> tuple[bytes, ...]:
+        """Frames that were given up, oldest first."""
+        return tuple(self._dead)
+
+    def link(self) -> Link:
+        """A way for agents of this process to reach the dispatcher."""
+        return _InProcessLink(self)
+
+    @asynccontextmanager
+    async def open(self, inbound: Inbound) -> AsyncIterator[None]:
+        """Take results and registry frames until the block ends."""
+        self._inbound = inbound
+        try:
+            yield
+        finally:
+            self._inbound = None
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._rules.close_timeout_s):
+                    await self._idle.wait()
+
+    async def prepare(self, agent_id: AgentId) -> None:
+        """Create the agent's queue."""
+        self.queue_of(agent_id)
+
+    async def send(self, agent_id: AgentId, task: TaskFrame) -> None:
+        """Put the encoded frame into the agent's queue."""
+        body = checked_size(task.model_dump_json().encode())
+        queue = self._queues.get(agent_id)
+        if queue is None:
+            raise UnroutableError(f"no queue for agent {agent_id}")
+        if not queue.put(body):
+            raise RefusedError(f"the queue of agent {agent_id} is full")
+
+    async def wake(self, replica_id: ReplicaId, request_id: RequestId) -> None:
+        """There is one replica: whatever its name, it is this one."""
+        if self._inbound:
+            self._inbound.on_wake(request_id)
+
+    async def announce_registry_change(self) -> None:
+        """There is no other replica to tell."""
+
+    def is_ready(self) -> bool:
+        """Whether the channel is open."""
+        return self._inbound is not None
+
+    def queue_of(self, agent_id: AgentId) -> TaskQueue:
+        """The agent's queue, created when an agent consumes before it is prepared."""
+        return self._queues.setdefault(agent_id, TaskQueue(self._rules.queue, self._dead.append))
+
+    async def call(self, frame: bytes) -> bytes:
+        """Answer a registry frame."""
+        try:
+            async with asyncio.timeout(self._rules.reply_timeout_s):
+                return await self._opened().on_registry(frame)
+        except TimeoutError as error:
+            raise OutcomeUnknownError("the dispatcher did not answer in time") from error
+
+    def beat(self, frame: bytes) -> None:
+        """Hand over a heartbeat, if anyone is there."""
+        if self._inbound:
+            self._inbound.on_heartbeat(frame)
+
+    async def take_result(self, frame: bytes) -> None:
+        """Offer a result until the dispatcher took it."""
+        checked_size(frame)
+        self._in_hand += 1
+        self._idle.clear()
+        try:
+            while (settlement := await self._offer(frame)) is Settlement.REQUEUE:
+                await self._clock.sleep(self._rules.requeue_pause_s)
+            if settlement is Settlement.DEAD:
+                self._dead.append(frame)
+        finally:
+            self._in_hand -= 1
+            if not self._in_hand:
+                self._idle.set()
+
+    async def _offer(self, frame: bytes) -> Settlement:
+        inbound = self._opened()
+        try:
+            return await inbound.on_result(frame)
+        except Exception:
+            log.exception("channel.handler_failed")
+            return Settlement.DEAD
+
+    def _opened(self) -> Inbound:
+        if self._inbound is None:
+            raise OutcomeUnknownError("the channel is not open")
+        return self._inbound
+
+
+class _InProcessLink:
+    """Implements `protocol.link.Link` by direct calls."""
+
+    def __init__(self, channel: InProcessChannel) -> None:
+        self._channel = channel
+
+    async def call(self, frame: bytes) -> bytes:
+        return await self._channel.call(frame)
+
+    async def beat(self, frame: bytes) -> None:
+        self._channel.beat(frame)
+
+    async def publish_result(self, frame: bytes) -> None:
+        await self._channel.take_result(frame)
+
+    @asynccontextmanager
+    async def deliveries(self, agent_id: AgentId, prefetch: int) -> AsyncIterator[AsyncIterator[Delivery]]:
+        with self._channel.queue_of(agent_id).consumed(prefetch) as consumer:
+            yield consumer
+
+
+def checked_size(frame: bytes) -> bytes:
+    """The frame itself; raises `TooLargeError` beyond the size every transport takes."""
+    if len(frame) > MAX_FRAME_BYTES:
+        raise TooLargeError(f"a frame of {len(frame)} bytes; at most {MAX_FRAME_BYTES} are sent")
+    return frame

@@ -1,0 +1,97 @@
+"""What arrives at a replica over RabbitMQ, handed to the right part of `Inbound`."""
+
+import logging
+from dataclasses import dataclass
+
+from dispatcher.amqp.consumer import Subscription
+from dispatcher.amqp.layout import registry_queue, replica_queue, results_queue
+from dispatcher.amqp.publisher import Message, Publisher
+from dispatcher.amqp.settle import Received, settled_by
+from dispatcher.channel.channel import Inbound
+from dispatcher.clock import Clock
+from dispatcher.errors import DeliveryError
+from dispatcher.identifiers import ReplicaId, RequestId
+from dispatcher.protocol.link import Settlement
+from dispatcher.protocol.topology import REGISTRY_CHANGED, Topology
+
+log = logging.getLogger(__name__)
+
+DEFAULT_EXCHANGE = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboundRules:
+    """At most `results` result frames and `registrations` registry frames are in hand at once.
+
+    A result that was not taken goes back after `requeue_pause_s`, so that it does not spin.
+    """
+
+    results: int = 256
+    registrations: int = 16
+    requeue_pause_s: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RabbitInbound:
+    """The handlers of one replica's three queues."""
+
+    inbound: Inbound
+    topology: Topology
+    replica_id: ReplicaId
+    publisher: Publisher
+    rules: InboundRules
+    clock: Clock
+
+    def subscriptions(self) -> tuple[Subscription, ...]:
+        """Results and registry frames are shared with other replicas, notices are this one's own."""
+        return (
+            Subscription(
+                queue=results_queue(self.topology),
+                prefetch=self.rules.results,
+                handle=settled_by(self._on_result),
+            ),
+            Subscription(
+                queue=registry_queue(self.topology),
+                prefetch=self.rules.registrations,
+                handle=settled_by(self._on_registry),
+            ),
+            Subscription(
+                queue=replica_queue(self.topology, self.replica_id),
+                prefetch=self.rules.results,
+                handle=self._on_notice,
+                acknowledged=False,
+            ),
+        )
+
+    async def _on_result(self, received: Received) -> Settlement:
+        settlement = await self.inbound.on_result(received.body)
+        if settlement is Settlement.REQUEUE:
+            await self.clock.sleep(self.rules.requeue_pause_s)
+        return settlement
+
+    async def _on_registry(self, received: Received) -> Settlement:
+        """Always done with afterwards: whoever gets no reply calls again."""
+        if received.reply_to is None:
+            return Settlement.DEAD
+        reply = Message(
+            exchange=DEFAULT_EXCHANGE,
+            key=received.reply_to,
+            body=await self.inbound.on_registry(received.body),
+            kind="reply",
+            correlation_id=received.correlation_id,
+            persistent=False,
+        )
+        try:
+            await self.publisher.publish(reply)
+        except DeliveryError as error:
+            log.info("channel.reply_lost", extra={"reason": error.error_code})
+        return Settlement.ACK
+
+    async def _on_notice(self, received: Received) -> None:
+        if received.exchange == self.topology.wake_exchange:
+            self.inbound.on_wake(RequestId(received.body.decode()))
+        elif received.kind == REGISTRY_CHANGED:
+            if received.body != self.replica_id.encode():
+                self.inbound.on_registry_change()
+        else:
+            self.inbound.on_heartbeat(received.body)

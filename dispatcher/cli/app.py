@@ -1,0 +1,164 @@
+"""The command tree. Importing this loads typer only; each command loads the rest when it runs."""
+
+import asyncio
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dispatcher.errors import DispatcherError, first_error
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
+keys = typer.Typer(no_args_is_help=True, help="API keys: who may call, register or administer.")
+grants = typer.Typer(no_args_is_help=True, help="Which capabilities a caller may use.")
+agents = typer.Typer(no_args_is_help=True, help="Registered agents, and declarations before they are.")
+app.add_typer(keys, name="keys")
+app.add_typer(grants, name="grants")
+app.add_typer(agents, name="agents")
+app.info.help = "Agent-Reach Dispatcher: decides which agent answers which part of a chat request."
+
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", help="YAML file with settings.", show_default=False)
+]
+Url = Annotated[str, typer.Option(help="Address of a running dispatcher.")]
+Key = Annotated[str, typer.Option(help="API key; none in development mode.", show_default=False)]
+LOCAL = "http://127.0.0.1:8080"
+
+
+def execute(work: Coroutine[Any, Any, None]) -> None:
+    """Run a command to its end; an error of ours is one sentence on standard error and exit code 1."""
+    import uvloop
+
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(work)
+    except DispatcherError as error:
+        sys.exit(f"error: {error.message}")
+    except BaseExceptionGroup as group:
+        error = first_error(group)
+        if not isinstance(error, DispatcherError):
+            raise
+        sys.exit(f"error: {error.message}")
+
+
+@app.command()
+def run(
+    config: ConfigFile = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one.")] = None,
+    development: Annotated[bool, typer.Option(help="No keys, no grants; loopback only.")] = False,
+    agent: Annotated[
+        list[str] | None, typer.Option(help="Run an agent in this process: `module:attribute`.")
+    ] = None,
+) -> None:
+    """Serve until interrupted."""
+    from dispatcher.cli.serve import serve
+
+    execute(serve(config, host=host, port=port, development=development, agents=tuple(agent or ())))
+
+
+@app.command()
+def upgrade(config: ConfigFile = None) -> None:
+    """Bring the database's schema to this version; safe to repeat."""
+    from dispatcher.cli.admin import upgrade_schema
+
+    execute(upgrade_schema(config))
+
+
+@app.command()
+def prune(config: ConfigFile = None) -> None:
+    """Delete ended rows older than their retention setting."""
+    from dispatcher.cli.admin import prune_rows
+
+    execute(prune_rows(config))
+
+
+@app.command()
+def forget(
+    user: Annotated[str, typer.Option(help="The user_id to forget.")],
+    caller: Annotated[str | None, typer.Option(help="Only in this caller's requests.")] = None,
+    config: ConfigFile = None,
+) -> None:
+    """Remove what was stored for one user."""
+    from dispatcher.cli.admin import forget_user
+
+    execute(forget_user(config, user=user, caller=caller))
+
+
+@app.command()
+def route(text: str, url: Url = LOCAL, key: Key = "") -> None:
+    """Explain how a message would be split and routed, without sending it."""
+    from dispatcher.cli.explain import show_route
+
+    execute(show_route(text, url=url, key=key))
+
+
+@agents.command("try")
+def try_declaration(
+    file: Annotated[Path, typer.Argument(help="JSON file: an agent's declaration with its agent_id.")],
+    texts: Annotated[list[str], typer.Argument(help="Messages to rank.")],
+    url: Url = LOCAL,
+    key: Key = "",
+) -> None:
+    """Show where a declaration would rank, and against whom, before it is registered."""
+    from dispatcher.cli.explain import show_trial
+
+    execute(show_trial(file, texts, url=url, key=key))
+
+
+@agents.command("list")
+def list_agents(url: Url = LOCAL, key: Key = "") -> None:
+    """Show the registered agents and how they are."""
+    from dispatcher.cli.explain import show_agents
+
+    execute(show_agents(url=url, key=key))
+
+
+@keys.command("create")
+def create_key(
+    role: Annotated[str, typer.Option(help="caller, agent or admin")],
+    subject: Annotated[str, typer.Option(help="The caller's name or the agent's id.")],
+    config: ConfigFile = None,
+) -> None:
+    """Make a key and print it once; only its SHA-256 is stored."""
+    from dispatcher.cli.admin import create
+
+    execute(create(config, role=role, subject=subject))
+
+
+@keys.command("list")
+def list_keys(config: ConfigFile = None) -> None:
+    """Show all keys without their secrets."""
+    from dispatcher.cli.admin import list_all
+
+    execute(list_all(config))
+
+
+@keys.command("revoke")
+def revoke_key(key_id: str, config: ConfigFile = None) -> None:
+    """End a key; running dispatchers refuse it within a second."""
+    from dispatcher.cli.admin import revoke
+
+    execute(revoke(config, key_id))
+
+
+@grants.command("set")
+def set_grants(
+    caller: str,
+    capabilities: Annotated[list[str] | None, typer.Argument(help="All capabilities it may use.")] = None,
+    config: ConfigFile = None,
+) -> None:
+    """Replace a caller's grants by exactly these; none takes all away."""
+    from dispatcher.cli.admin import grant
+
+    execute(grant(config, caller, capabilities or []))
+
+
+@grants.command("show")
+def show_grants(caller: str, config: ConfigFile = None) -> None:
+    """Show what a caller may use."""
+    from dispatcher.cli.admin import show
+
+    execute(show(config, caller))

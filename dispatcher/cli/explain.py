@@ -1,0 +1,104 @@
+"""Commands that ask a running dispatcher: how a text is routed, where a declaration ranks, who is there."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from dispatcher.errors import ConfigurationError
+from dispatcher.sdk.client import Client
+
+Document = Mapping[str, Any]
+
+
+async def show_route(text: str, *, url: str, key: str) -> None:
+    """Print intents and, for each, the candidates with every score factor or why they were left out."""
+    async with Client(url, key or None) as client:
+        explanation = await client.route(text)
+    console = Console()
+    for intent, decision in zip(explanation["intents"], explanation["decisions"], strict=True):
+        console.print(_decision_table(intent, decision))
+
+
+async def show_trial(file: Path, texts: Sequence[str], *, url: str, key: str) -> None:
+    """Print where the declaration in `file` would rank for each text, and who is beside it."""
+    document = _read_declaration(file)
+    agent_id = document.pop("agent_id", None)
+    async with Client(url, key or None) as client:
+        rankings = await client.try_declaration(document, texts, agent_id=agent_id)
+    console = Console()
+    for ranking in rankings:
+        console.print(_ranking_table(ranking))
+
+
+async def show_agents(*, url: str, key: str) -> None:
+    """Print every registered agent with its state and load."""
+    async with Client(url, key or None) as client:
+        agents = await client.agents()
+    table = Table("agent", "state", "load", "instances", "capabilities")
+    for agent in agents:
+        status = agent["status"]
+        names = ", ".join(c["name"] for c in agent["declaration"]["capabilities"])
+        load = f"{status['running']}/{status['capacity']}"
+        state = "draining" if status["draining"] else status["liveness"]
+        table.add_row(agent["agent_id"], state, load, str(len(agent["instances"])), names)
+    Console().print(table)
+
+
+def _decision_table(intent: Document, decision: Document) -> Table:
+    title = (
+        f"“{intent['text']}” → {decision['capability'] or 'nobody'}"
+        f" ({decision['outcome']}, {decision['reason']})"
+    )
+    names = (
+        "agent",
+        "capability",
+        "score",
+        "similarity",
+        "success",
+        "headroom",
+        "cosine",
+        "left out because",
+    )
+    table = Table(*names, title=title, title_justify="left")
+    for candidate in decision["candidates"]:
+        factors = ("score", "similarity", "success", "headroom", "cosine")
+        table.add_row(
+            candidate["agent_id"],
+            candidate["capability"],
+            *(f"{candidate[name]:.3f}" for name in factors),
+            candidate["rejection"] or "chosen",
+        )
+    for reason, count in decision["left_out"].items():
+        table.add_row(f"{count} more", "", "", "", "", "", "", reason)
+    return table
+
+
+def _ranking_table(ranking: Document) -> Table:
+    verdict = "in scope" if ranking["in_scope"] else "out of scope"
+    rank = ranking["rank"] or "not among the best"
+    table = Table(
+        "rank",
+        "capability",
+        "similarity",
+        "cosine",
+        title=f"“{ranking['text']}”: rank {rank}, {verdict}",
+        title_justify="left",
+    )
+    for place, row in enumerate(ranking["capabilities"], 1):
+        name = f"[bold]{row['capability']}[/bold]" if row["declared"] else row["capability"]
+        table.add_row(str(place), name, f"{row['similarity']:.3f}", f"{row['cosine']:.3f}")
+    return table
+
+
+def _read_declaration(file: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise ConfigurationError(f"{str(file)!r} is not a readable JSON file") from None
+    if not isinstance(document, dict):
+        raise ConfigurationError(f"{str(file)!r} must hold one JSON object: a declaration")
+    return document

@@ -1,0 +1,145 @@
+"""`dispatcher run`: the whole gateway in one process, with agents in it where wanted."""
+
+import asyncio
+import contextlib
+import importlib
+import logging
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import uvicorn
+
+from dispatcher.assembly.running import Running, open_dispatcher
+from dispatcher.errors import ConfigurationError
+from dispatcher.observe.log import configure_logging
+from dispatcher.sdk.agent import Agent
+from dispatcher.sdk.memory_inbox import MemoryInbox
+from dispatcher.sdk.runtime import Runtime, RuntimeOptions, serving
+from dispatcher.settings import Settings, effective, load_settings
+
+logger = logging.getLogger(__name__)
+BACKLOG = 2048
+
+
+async def serve(
+    config: Path | None, *, host: str | None, port: int | None, development: bool, agents: Sequence[str]
+) -> None:
+    """Serve until SIGINT or SIGTERM, then finish what is in hand.
+
+    Raises ConfigurationError, with one sentence, for whatever keeps it from starting.
+    """
+    settings = _settings(config, host=host, port=port, development=development)
+    configure_logging(settings.log_level, as_json=settings.log_format == "json")
+    found = [load_agent(name) for name in agents]
+    with listening(settings.server.host, settings.server.port) as listener:
+        async with open_dispatcher(settings) as running:
+            logger.info("settings.effective", extra={"settings": effective(settings)})
+            if settings.auth.development:
+                logger.warning("development.no_keys", extra={"note": "every caller may do everything"})
+            async with agents_inside(running, found):
+                _announce(listener)
+                await serve_app(running, listener)
+
+
+def _announce(listener: socket.socket) -> None:
+    host, port = listener.getsockname()[:2]
+    sys.stdout.write(f"listening on http://{host}:{port}\n")
+    sys.stdout.flush()
+
+
+def _settings(config: Path | None, *, host: str | None, port: int | None, development: bool) -> Settings:
+    settings = load_settings(config)
+    server = settings.server.model_copy(
+        update={k: v for k, v in {"host": host, "port": port}.items() if v is not None}
+    )
+    values: dict[str, Any] = settings.model_dump()
+    values["server"] = server.model_dump()
+    values["auth"] = {"development": development or settings.auth.development}
+    return load_settings(None, **values)
+
+
+def load_agent(name: str) -> Agent:
+    """The agent that `module:attribute` names; looks in the current directory too."""
+    module_name, _, attribute = name.partition(":")
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        agent = getattr(importlib.import_module(module_name), attribute)
+    except (ImportError, AttributeError, ValueError):
+        raise ConfigurationError(f"there is no agent {name!r}; name it as module:attribute") from None
+    if not isinstance(agent, Agent):
+        raise ConfigurationError(f"{name!r} is not a dispatcher.sdk.Agent")
+    return agent
+
+
+@contextlib.contextmanager
+def listening(host: str, port: int) -> Iterator[socket.socket]:
+    """A bound and listening socket; raises ConfigurationError where the address is taken or not ours."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+            listener.listen(BACKLOG)
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else "not a usable address"
+            raise ConfigurationError(f"cannot listen on {host}:{port}: {reason}") from None
+        yield listener
+
+
+@asynccontextmanager
+async def agents_inside(running: Running, agents: Sequence[Agent]) -> AsyncIterator[None]:
+    """Run agents in this process over the in-process channel; they drain on leaving."""
+    if agents and running.link is None:
+        raise ConfigurationError("agents run in this process only without a broker")
+    async with AsyncExitStack() as stack:
+        for agent in agents if running.link else ():
+            runtime = Runtime(
+                agent, running.link, MemoryInbox(), options=RuntimeOptions(instance_name="inside")
+            )
+            await stack.enter_async_context(serving(runtime))
+        yield
+
+
+async def serve_app(running: Running, listener: socket.socket) -> None:
+    """Serve HTTP on a listening socket until a signal or `running.stop`, at most `drain_s` longer."""
+    server = Server(
+        uvicorn.Config(
+            running.app,
+            loop="none",
+            http="httptools",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=round(running.settings.server.drain_s),
+        ),
+        running,
+    )
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.watch())
+        await server.serve(sockets=[listener])
+        running.stop()
+
+
+class Server(uvicorn.Server):
+    """Says first that it stops, so that /readyz turns before connections are closed."""
+
+    def __init__(self, config: uvicorn.Config, running: Running) -> None:
+        super().__init__(config)
+        self._running = running
+
+    async def watch(self) -> None:
+        """Begin the shutdown when the dispatcher is told to stop."""
+        await self._running.stopping.wait()
+        self.should_exit = True
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin the shutdown on SIGINT and SIGTERM."""
+        self._running.stop()
+        super().handle_exit(sig, frame)

@@ -1,0 +1,42 @@
+"""What a request does next: which tasks open, which end without running, and when all is done."""
+
+from dataclasses import replace
+
+from dispatcher.dispatch.answer import merge_answer, request_status
+from dispatcher.dispatch.assign import Assigner
+from dispatcher.dispatch.dataflow import Ask, Ready, Skip, Wait, resolve_inputs
+from dispatcher.dispatch.request import RequestStatus, Task, TaskStatus
+from dispatcher.dispatch.transition import Draft
+
+
+def advance(draft: Draft, assigner: Assigner) -> None:
+    """Open or end every task whose inputs are decided, until nothing moves; then merge if all ended."""
+    moved = True
+    while moved:
+        waiting = [task for task in draft.tasks if task.status is TaskStatus.WAITING]
+        moved = sum(_advance_task(draft, task, assigner) for task in waiting) > 0
+    if draft.request.status is RequestStatus.OPEN and all(t.status.is_terminal for t in draft.tasks):
+        status = request_status(draft.tasks)
+        draft.finish(status, merge_answer(draft.request.language, draft.tasks, draft.intent_of))
+
+
+def _advance_task(draft: Draft, task: Task, assigner: Assigner) -> bool:
+    match resolve_inputs(draft.intent_of(task), draft.tasks):
+        case Wait():
+            return False
+        case Ready(inputs=inputs):
+            assigner.open(draft, task, inputs)
+        case Skip(field=field):
+            draft.put_task(
+                replace(task, status=TaskStatus.SKIPPED, error_code="input_unavailable", reason=field)
+            )
+        case Ask(fields=fields):
+            draft.put_task(
+                replace(
+                    task,
+                    status=TaskStatus.NEEDS_INPUT,
+                    error_code="input_missing",
+                    reason=", ".join(fields),
+                )
+            )
+    return True

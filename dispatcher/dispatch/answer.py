@@ -1,0 +1,67 @@
+"""Merging: one answer for a person out of all parts (pure).
+
+`answer` is the parts' own texts in the order asked, and one plain sentence for each part that
+did not succeed. It never holds JSON or an agent's raw error.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from dispatcher.dispatch.request import RequestStatus, Task, TaskStatus
+from dispatcher.intents.plan import Intent
+
+SENTENCES: Mapping[str, Mapping[TaskStatus, str]] = {
+    "zh": {
+        TaskStatus.COMPLETED: "“{intent}”已处理完成。",
+        TaskStatus.FAILED: "“{intent}”这部分没有处理成功，请稍后再试。",
+        TaskStatus.NEEDS_INPUT: "要处理“{intent}”，还需要您补充信息：{reason}。",
+        TaskStatus.UNAVAILABLE: "“{intent}”这部分暂时没有可用的服务，请稍后再试。",
+        TaskStatus.OUT_OF_SCOPE: "“{intent}”不在我能处理的范围内。",
+        TaskStatus.SKIPPED: "“{intent}”依赖的信息没有拿到，这部分没有处理。",
+        TaskStatus.CANCELLED: "“{intent}”这部分已取消。",
+    },
+    "en": {
+        TaskStatus.COMPLETED: "“{intent}” is done.",
+        TaskStatus.FAILED: "The part “{intent}” did not work out; please try again later.",
+        TaskStatus.NEEDS_INPUT: "To handle “{intent}” I still need: {reason}.",
+        TaskStatus.UNAVAILABLE: "Nobody is available for “{intent}” right now; please try again later.",
+        TaskStatus.OUT_OF_SCOPE: "“{intent}” is not something I can help with.",
+        TaskStatus.SKIPPED: "“{intent}” depends on information that could not be had, so it was skipped.",
+        TaskStatus.CANCELLED: "The part “{intent}” was cancelled.",
+    },
+}
+QUOTED_CHARACTERS = 60
+"""An intent's text is cut to this length where a sentence quotes it."""
+
+
+def request_status(tasks: Sequence[Task]) -> RequestStatus:
+    """How a request with these ended tasks is called.
+
+    Completed: every part completed. Fallback: every part out of scope. Partial: some part
+    completed or asks for input. Failed: none did.
+    """
+    statuses = {task.status for task in tasks}
+    if statuses <= {TaskStatus.COMPLETED}:
+        return RequestStatus.COMPLETED
+    if statuses <= {TaskStatus.OUT_OF_SCOPE}:
+        return RequestStatus.FALLBACK
+    if statuses & {TaskStatus.COMPLETED, TaskStatus.NEEDS_INPUT}:
+        return RequestStatus.PARTIAL
+    return RequestStatus.FAILED
+
+
+def merge_answer(language: str, tasks: Sequence[Task], intent_of: Callable[[Task], Intent]) -> str:
+    """The answer's text, one line per part. Languages other than zh get English sentences."""
+    return "\n".join(part_sentence(language, task, intent_of(task).text) for task in tasks)
+
+
+def part_sentence(language: str, task: Task, intent_text: str) -> str:
+    """What the answer says about one part: the agent's text where it has one to show, else a sentence."""
+    if task.status in (TaskStatus.COMPLETED, TaskStatus.NEEDS_INPUT) and task.result_text:
+        return task.result_text
+    sentences = SENTENCES.get(language, SENTENCES["en"])
+    return sentences[task.status].format(intent=_quote(intent_text), reason=task.reason or "")
+
+
+def _quote(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= QUOTED_CHARACTERS else text[: QUOTED_CHARACTERS - 1] + "…"

@@ -1,0 +1,85 @@
+"""Commits changes to the ledger and sets off, in one place, what follows from them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from dispatcher.channel.channel import Channel
+from dispatcher.dispatch.ledger import Change, Decide, KeyedRequest, Ledger, Offer
+from dispatcher.dispatch.outbox import Outbox
+from dispatcher.dispatch.request import Attempt, AttemptStatus, RequestStatus
+from dispatcher.dispatch.waiters import Waiters
+from dispatcher.identifiers import AgentId, Capability, RequestId
+
+
+class LoadBook(Protocol):
+    """Where this replica counts the agents' load and outcomes; the registry's live view."""
+
+    def add_open(self, agent_id: AgentId, delta: int) -> None:
+        """Change the number of attempts open at an agent."""
+        ...
+
+    def record_outcome(self, agent_id: AgentId, capability: Capability, *, succeeded: bool) -> None:
+        """Count one ended attempt."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bookkeeper:
+    """Every change of a request goes through here: commit first, then publish, count and wake.
+
+    What follows a commit is not needed for correctness: after a crash the relay finds
+    unpublished attempts, waiters look into the ledger, and counts are refreshed.
+    """
+
+    ledger: Ledger
+    outbox: Outbox
+    loads: LoadBook
+    waiters: Waiters
+    channel: Channel
+
+    async def accept(self, offer: Offer) -> Change | KeyedRequest:
+        """`Ledger.accept`, followed up."""
+        outcome = await self.ledger.accept(offer)
+        if isinstance(outcome, Change):
+            await self._follow_up(outcome)
+        return outcome
+
+    async def update(self, request_id: RequestId, decide: Decide) -> Change | None:
+        """`Ledger.update`, followed up."""
+        change = await self.ledger.update(request_id, decide)
+        if change is not None:
+            await self._follow_up(change)
+        return change
+
+    async def _follow_up(self, change: Change) -> None:
+        for attempt in change.new_attempts():
+            self.loads.add_open(attempt.agent_id, +1)
+        for attempt in ended_attempts(change):
+            self.loads.add_open(attempt.agent_id, -1)
+            self._count_outcome(change, attempt)
+        self.outbox.offer(change)
+        if change.after.request.status is not RequestStatus.OPEN:
+            await self._wake(change)
+
+    def _count_outcome(self, change: Change, attempt: Attempt) -> None:
+        counts = attempt.status in (AttemptStatus.SUCCEEDED, AttemptStatus.FAILED, AttemptStatus.LAPSED)
+        task = next(t for t in change.after.tasks if t.task_id == attempt.task_id)
+        if counts and task.capability is not None:
+            succeeded = attempt.status is AttemptStatus.SUCCEEDED
+            self.loads.record_outcome(attempt.agent_id, task.capability, succeeded=succeeded)
+
+    async def _wake(self, change: Change) -> None:
+        self.waiters.notify(change.after)
+        replica = change.after.request.replica
+        if replica != self.outbox.replica:
+            await self.channel.wake(replica, change.after.request.request_id)
+
+
+def ended_attempts(change: Change) -> Iterator[Attempt]:
+    """Attempts that were open before the change and are not after it."""
+    before = change.before.attempts if change.before else ()
+    was_open = {(a.task_id, a.number) for a in before if a.status.is_open}
+    for attempt in change.after.attempts:
+        if (attempt.task_id, attempt.number) in was_open and not attempt.status.is_open:
+            yield attempt

@@ -1,0 +1,138 @@
+"""The door to dispatch: submit a message, wait for its end, read it back, or have it explained."""
+
+import logging
+from dataclasses import dataclass, replace
+from functools import partial
+
+from dispatcher.dispatch.accept import Arrival, first_step, new_request
+from dispatcher.dispatch.assign import Assigner
+from dispatcher.dispatch.bookkeeper import Bookkeeper
+from dispatcher.dispatch.ledger import KeyedRequest, Offer
+from dispatcher.dispatch.planning import Planned, Planner
+from dispatcher.dispatch.request import ChatMessage, DecisionRecord, RequestState
+from dispatcher.dispatch.selection import Selection
+from dispatcher.errors import RequestError
+from dispatcher.identifiers import RequestId, new_id
+from dispatcher.intents.plan import Plan
+from dispatcher.registry.access import Identity, Role
+from dispatcher.routing.decision import Decision
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submitted:
+    """An accepted request; `replayed` where its idempotency key had been used for it before."""
+
+    request_id: RequestId
+    replayed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """What would happen to a message now; `decisions` by intent position. Nothing was sent or stored."""
+
+    plan: Plan
+    decisions: tuple[Decision, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dispatcher:
+    """One per replica; all methods may be called concurrently."""
+
+    books: Bookkeeper
+    planner: Planner
+    selection: Selection
+    assigner: Assigner
+
+    async def submit(self, message: ChatMessage, identity: Identity) -> Submitted:
+        """Plan, route and accept a message; it is durable when this returns.
+
+        Raises RequestError (`idempotency_key_reused`, `unknown_capability`,
+        `capability_not_granted`) and OverloadedError; nothing was accepted then.
+        """
+        known = await self._find_replay(message, identity)
+        if known is not None:
+            return known
+        self._check_capability(message, identity)
+        planned = await self.planner.plan(message)
+        request_id = RequestId(new_id())
+        arrival = Arrival(
+            request_id=request_id, caller=identity.caller_id, message=message, plan=planned.plan
+        )
+        assigner = replace(self.assigner, choose=partial(self.selection.choose, planned=planned))
+        outcome = await self.books.accept(
+            Offer(
+                request_id=request_id,
+                caller=identity.caller_id,
+                idempotency_key=message.idempotency_key,
+                body_digest=message.body_digest,
+                build=lambda now_ms: first_step(arrival, now_ms, assigner),
+            )
+        )
+        if isinstance(outcome, KeyedRequest):
+            return _replay(outcome, message)
+        logger.info(
+            "request.accepted", extra={"request_id": request_id, "intents": len(planned.plan.intents)}
+        )
+        return Submitted(request_id=request_id, replayed=False)
+
+    async def wait(self, request_id: RequestId, seconds: float) -> RequestState:
+        """The request once it has ended, or as it stands after `seconds`."""
+        return await self.books.waiters.wait(request_id, seconds)
+
+    async def read(self, request_id: RequestId, identity: Identity) -> RequestState | None:
+        """A request of this caller; None for an unknown one and for other callers'. An admin reads all."""
+        state = await self.books.ledger.read(request_id)
+        if state is None or not _may_read(state, identity):
+            return None
+        return state
+
+    async def decisions(self, request_id: RequestId, identity: Identity) -> tuple[DecisionRecord, ...] | None:
+        """The stored decisions of a request that the identity may read, else None."""
+        if await self.read(request_id, identity) is None:
+            return None
+        return await self.books.ledger.read_decisions(request_id)
+
+    async def explain(self, message: ChatMessage, identity: Identity) -> Explanation:
+        """Plan and route without sending or storing anything; raises like `submit`."""
+        self._check_capability(message, identity)
+        planned = await self.planner.plan(message)
+        return Explanation(plan=planned.plan, decisions=self._decide(message, identity, planned))
+
+    def _decide(self, message: ChatMessage, identity: Identity, planned: Planned) -> tuple[Decision, ...]:
+        arrival = Arrival(
+            request_id=RequestId(new_id()),
+            caller=identity.caller_id,
+            message=message,
+            plan=planned.plan,
+        )
+        request = new_request(arrival, 0, self.assigner)
+        choose = partial(self.selection.choose, planned=planned)
+        return tuple(
+            choose(request, intent, intent.inputs, frozenset()).decision for intent in planned.plan.intents
+        )
+
+    async def _find_replay(self, message: ChatMessage, identity: Identity) -> Submitted | None:
+        if message.idempotency_key is None:
+            return None
+        known = await self.books.ledger.find_by_key(identity.caller_id, message.idempotency_key)
+        return None if known is None else _replay(known, message)
+
+    def _check_capability(self, message: ChatMessage, identity: Identity) -> None:
+        if message.capability is None:
+            return
+        if not identity.allows(message.capability):
+            raise RequestError("this capability is not granted to you", code="capability_not_granted")
+        if message.capability not in self.planner.contracts():
+            raise RequestError("no agent declares this capability", code="unknown_capability")
+
+
+def _replay(known: KeyedRequest, message: ChatMessage) -> Submitted:
+    if known.body_digest != message.body_digest:
+        raise RequestError("this idempotency key was used with another body", code="idempotency_key_reused")
+    return Submitted(request_id=known.request_id, replayed=True)
+
+
+def _may_read(state: RequestState, identity: Identity) -> bool:
+    return identity.role is Role.ADMIN or state.request.caller == identity.caller_id

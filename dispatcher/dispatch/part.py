@@ -1,0 +1,71 @@
+"""A part of the answer: one intent with what became of it, as callers see it (pure)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dispatcher.dispatch.answer import part_sentence
+from dispatcher.dispatch.request import RequestState, Task, TaskStatus
+from dispatcher.identifiers import AgentId, Capability
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One intent's outcome.
+
+    `result` is `{text, data}` of the agent or None; `error` is `{code, message}` with a sentence
+    for a person, never the agent's own text. `similarity` and `score` are in [0, 1].
+    `waited_ms` is the time until the task opened, `elapsed_ms` the time from then to its end.
+    """
+
+    intent: str
+    capability: Capability | None
+    agent_id: AgentId | None
+    status: TaskStatus
+    result: Mapping[str, object] | None
+    error: Mapping[str, object] | None
+    similarity: float
+    score: float | None
+    attempts: int
+    waited_ms: int | None
+    elapsed_ms: int | None
+    retry_after_s: int | None
+
+
+def parts(state: RequestState) -> tuple[Part, ...]:
+    """The request's parts in the order asked."""
+    return tuple(_part(state, task) for task in state.tasks)
+
+
+def _part(state: RequestState, task: Task) -> Part:
+    intent = state.intents[task.position]
+    return Part(
+        intent=intent.text,
+        capability=task.capability if task.status is not TaskStatus.OUT_OF_SCOPE else None,
+        agent_id=task.agent_id,
+        status=task.status,
+        result=_result(task),
+        error=_error(state, task, intent.text),
+        similarity=task.similarity,
+        score=task.score,
+        attempts=len(state.attempts_of(task.task_id)),
+        waited_ms=_between(state.request.created_ms, task.opened_ms),
+        elapsed_ms=_between(task.opened_ms, task.finished_ms),
+        retry_after_s=task.retry_after_s,
+    )
+
+
+def _between(start_ms: int | None, end_ms: int | None) -> int | None:
+    return None if start_ms is None or end_ms is None else end_ms - start_ms
+
+
+def _result(task: Task) -> Mapping[str, object] | None:
+    if task.result_text is None and task.result_data is None:
+        return None
+    return {"text": task.result_text, "data": dict(task.result_data or {})}
+
+
+def _error(state: RequestState, task: Task, intent_text: str) -> Mapping[str, object] | None:
+    if task.error_code is None:
+        return None
+    message = part_sentence(state.request.language, task, intent_text)
+    return {"code": task.error_code, "message": message}

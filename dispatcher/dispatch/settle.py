@@ -1,0 +1,130 @@
+"""What a received result does to its request (I3, I5)."""
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from dataclasses import replace
+
+import orjson
+
+from dispatcher.dispatch.advance import advance
+from dispatcher.dispatch.assign import Assigner
+from dispatcher.dispatch.ledger import Step
+from dispatcher.dispatch.request import (
+    Attempt,
+    AttemptStatus,
+    RequestState,
+    ResultKind,
+    ResultRecord,
+    Task,
+    TaskStatus,
+)
+from dispatcher.dispatch.transition import Draft
+from dispatcher.identifiers import InstanceId, TaskId
+from dispatcher.protocol.frames import ResultFrame, ResultStatus
+
+NOT_STARTED = frozenset({ResultStatus.BUSY, ResultStatus.EXPIRED})
+
+
+def settle(state: RequestState, now_ms: int, frame: ResultFrame, assigner: Assigner) -> Step:
+    """Apply a result frame: the first valid one of any attempt ends its task, later ones are only kept.
+
+    A result whose token doesn't fit its task and attempt is kept as rejected and changes nothing.
+    """
+    draft = Draft(state, now_ms)
+    kind = _apply(draft, frame, assigner)
+    if draft.task(TaskId(frame.task_id)) is not None:
+        draft.put_result(_record(frame, state, kind))
+    advance(draft, assigner)
+    return draft.step()
+
+
+def result_digest(frame: ResultFrame) -> str:
+    """SHA-256 over what the agent answered; equal for a replay, whichever attempt carries it."""
+    content = frame.model_dump(mode="json", include={"status", "result", "business_error", "error_code"})
+    return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _apply(draft: Draft, frame: ResultFrame, assigner: Assigner) -> ResultKind:
+    task = draft.task(TaskId(frame.task_id))
+    attempt = draft.attempt(TaskId(frame.task_id), frame.attempt)
+    if task is None or attempt is None or not hmac.compare_digest(attempt.token, frame.token):
+        return ResultKind.REJECTED
+    if task.status.is_terminal:
+        return _kind_after_the_end(task, frame)
+    if frame.status in NOT_STARTED or frame.status is ResultStatus.ERROR:
+        return _apply_failure(draft, task, attempt, frame, assigner)
+    _end_task(draft, task, attempt, frame)
+    return ResultKind.ACCEPTED
+
+
+def _kind_after_the_end(task: Task, frame: ResultFrame) -> ResultKind:
+    if task.result_digest is None:
+        return ResultKind.LATE
+    same = task.result_digest == result_digest(frame)
+    return ResultKind.DUPLICATE if same else ResultKind.CONFLICT
+
+
+def _apply_failure(
+    draft: Draft, task: Task, attempt: Attempt, frame: ResultFrame, assigner: Assigner
+) -> ResultKind:
+    if not attempt.status.is_open:
+        return ResultKind.SUPERSEDED
+    not_started = frame.status in NOT_STARTED
+    code = frame.error_code or ("agent_error" if frame.status is ResultStatus.ERROR else str(frame.status))
+    ended = AttemptStatus.NOT_STARTED if not_started else AttemptStatus.FAILED
+    draft.put_attempt(replace(attempt, status=ended, error_code=code))
+    may_help = not_started or frame.can_retry
+    if may_help and assigner.try_again(draft, task, surely_not_started=not_started):
+        return ResultKind.SUPERSEDED
+    if frame.status is ResultStatus.BUSY:
+        draft.put_task(replace(task, status=TaskStatus.UNAVAILABLE, error_code="busy", retry_after_s=1))
+    else:
+        draft.put_task(
+            replace(task, status=TaskStatus.FAILED, error_code=code, result_digest=result_digest(frame))
+        )
+    return ResultKind.ACCEPTED
+
+
+def _end_task(draft: Draft, task: Task, attempt: Attempt, frame: ResultFrame) -> None:
+    failed = frame.business_error
+    ended = AttemptStatus.FAILED if failed else AttemptStatus.SUCCEEDED
+    if attempt.status is not ended:
+        draft.put_attempt(replace(attempt, status=ended, error_code=frame.error_code))
+    draft.end_attempts(task.task_id, AttemptStatus.ABANDONED)
+    status = TaskStatus.COMPLETED
+    if failed:
+        status = TaskStatus.FAILED
+    elif frame.status is ResultStatus.NEEDS_INPUT:
+        status = TaskStatus.NEEDS_INPUT
+    data: Mapping[str, object] = frame.result.data
+    draft.put_task(
+        replace(
+            task,
+            status=status,
+            agent_id=attempt.agent_id,
+            result_text=frame.result.text,
+            result_data=data,
+            result_digest=result_digest(frame),
+            error_code=_error_code(status, frame),
+        )
+    )
+
+
+def _error_code(status: TaskStatus, frame: ResultFrame) -> str | None:
+    if status is TaskStatus.COMPLETED:
+        return None
+    if status is TaskStatus.NEEDS_INPUT:
+        return "input_missing"
+    return frame.error_code or "business_error"
+
+
+def _record(frame: ResultFrame, state: RequestState, kind: ResultKind) -> ResultRecord:
+    return ResultRecord(
+        task_id=TaskId(frame.task_id),
+        request_id=state.request.request_id,
+        attempt=frame.attempt,
+        instance_id=InstanceId(frame.instance_id),
+        kind=kind,
+        document=frame.model_dump_json(exclude={"token"}),
+    )

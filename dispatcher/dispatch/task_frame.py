@@ -1,0 +1,59 @@
+"""The frame of one attempt, built when it is published so that its budget is what remains."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from dispatcher.dispatch.ledger import Change, Due
+from dispatcher.dispatch.request import Attempt
+from dispatcher.identifiers import idempotency_key
+from dispatcher.protocol.frames import TaskContext, TaskFrame, TaskPayload
+
+
+def due_of(change: Change, attempt: Attempt) -> Due:
+    """An attempt that this change created, as the outbox would give it back."""
+    task = next(t for t in change.after.tasks if t.task_id == attempt.task_id)
+    intent = change.after.intents[task.position]
+    return Due(
+        request=change.after.request,
+        task=task,
+        attempt=attempt,
+        text=intent.text,
+        entities=tuple(asdict(entity) for entity in intent.entities),
+        now_ms=change.now_ms,
+    )
+
+
+def task_frame(due: Due, reply_to: str) -> TaskFrame:
+    """The frame to publish. `budget_ms` is the smaller of the attempt's time and the task's rest."""
+    request, task, attempt = due.request, due.task, due.attempt
+    remaining = (task.deadline_ms or due.now_ms) - due.now_ms
+    budget_ms = max(0, min(attempt.timeout_ms, remaining))
+    return TaskFrame(
+        request_id=request.request_id,
+        task_id=task.task_id,
+        attempt=attempt.number,
+        idempotency_key=idempotency_key(request.request_id, task.position),
+        token=attempt.token,
+        agent_id=attempt.agent_id,
+        capability=str(task.capability),
+        payload=TaskPayload.model_validate(
+            {"text": due.text, "input": dict(task.inputs), "entities": [_plain(e) for e in due.entities]}
+        ),
+        context=TaskContext.model_validate(
+            {
+                "caller": request.caller,
+                "session_id": request.session_id,
+                "user_id": request.user_id,
+                "language": request.language,
+                "environment": request.environment,
+                "data": dict(request.context),
+            }
+        ),
+        budget_ms=budget_ms,
+        start_within_ms=budget_ms,
+        reply_to=reply_to,
+    )
+
+
+def _plain(entity: Mapping[str, object]) -> dict[str, object]:
+    return {key: str(value) if key == "kind" else value for key, value in entity.items()}

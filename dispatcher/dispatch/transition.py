@@ -1,0 +1,135 @@
+"""Which status may follow which: the whole life of a request, its tasks and its attempts.
+
+Every rule changes a state through `Draft`, which refuses what the tables do not allow, so that
+an illegal change fails its own transaction instead of reaching the ledger.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from dispatcher.dispatch.ledger import Step
+from dispatcher.dispatch.request import (
+    Attempt,
+    AttemptStatus,
+    DecisionRecord,
+    Request,
+    RequestState,
+    RequestStatus,
+    ResultRecord,
+    Task,
+    TaskStatus,
+)
+from dispatcher.errors import DispatcherError
+from dispatcher.identifiers import TaskId
+from dispatcher.intents.plan import Intent
+
+TASK_TRANSITIONS: Mapping[TaskStatus, frozenset[TaskStatus]] = {
+    TaskStatus.WAITING: frozenset(TaskStatus) - {TaskStatus.COMPLETED, TaskStatus.WAITING},
+    TaskStatus.OPEN: frozenset(TaskStatus)
+    - {TaskStatus.WAITING, TaskStatus.SKIPPED, TaskStatus.OUT_OF_SCOPE},
+    **{status: frozenset[TaskStatus]() for status in TaskStatus if status.is_terminal},
+}
+"""OPEN may follow OPEN (another attempt); nothing follows a terminal status (I3)."""
+
+ATTEMPT_TRANSITIONS: Mapping[AttemptStatus, frozenset[AttemptStatus]] = {
+    AttemptStatus.DUE: frozenset(AttemptStatus) - {AttemptStatus.DUE},
+    AttemptStatus.PUBLISHED: frozenset(AttemptStatus) - {AttemptStatus.DUE, AttemptStatus.PUBLISHED},
+    AttemptStatus.LAPSED: frozenset({AttemptStatus.SUCCEEDED, AttemptStatus.FAILED}),
+    AttemptStatus.NOT_STARTED: frozenset({AttemptStatus.SUCCEEDED, AttemptStatus.FAILED}),
+    AttemptStatus.FAILED: frozenset({AttemptStatus.SUCCEEDED}),
+    AttemptStatus.SUCCEEDED: frozenset(),
+    AttemptStatus.ABANDONED: frozenset(),
+}
+"""A result may come before the confirmation of its publish, and after its attempt was given up."""
+
+
+class IllegalTransitionError(DispatcherError):
+    """A rule wanted a change that the tables forbid: a fault in the rule, not in its input."""
+
+    code = "illegal_transition"
+
+
+class Draft:
+    """A request's state while one rule works on it; local to that rule."""
+
+    def __init__(self, state: RequestState, now_ms: int) -> None:
+        self.now_ms = now_ms
+        self._state = state
+        self._tasks = list(state.tasks)
+        self._attempts = {(a.task_id, a.number): a for a in state.attempts}
+        self._results: list[ResultRecord] = []
+        self._decisions: list[DecisionRecord] = []
+
+    @property
+    def request(self) -> Request:
+        """The request as it stands in this draft."""
+        return self._state.request
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """All tasks by position, as they stand in this draft."""
+        return tuple(self._tasks)
+
+    def intent_of(self, task: Task) -> Intent:
+        """The intent that the task gives out."""
+        return self._state.intents[task.position]
+
+    def task(self, task_id: TaskId) -> Task | None:
+        """The task, None where the request has no such task."""
+        return next((t for t in self._tasks if t.task_id == task_id), None)
+
+    def attempt(self, task_id: TaskId, number: int) -> Attempt | None:
+        """The attempt, None where there is no such attempt."""
+        return self._attempts.get((task_id, number))
+
+    def attempts_of(self, task_id: TaskId) -> tuple[Attempt, ...]:
+        """The task's attempts, oldest first."""
+        return tuple(a for key, a in sorted(self._attempts.items()) if key[0] == task_id)
+
+    def put_task(self, task: Task) -> None:
+        """Replace a task; raises IllegalTransitionError where its status may not follow the old one."""
+        before = self._tasks[task.position]
+        if task.status not in TASK_TRANSITIONS[before.status]:
+            raise IllegalTransitionError(f"task {task.task_id!r}: {before.status} -> {task.status}")
+        finished = self.now_ms if task.status.is_terminal else None
+        self._tasks[task.position] = replace(task, finished_ms=finished)
+
+    def put_attempt(self, attempt: Attempt) -> None:
+        """Add an attempt, or replace it; raises IllegalTransitionError like `put_task`."""
+        key = (attempt.task_id, attempt.number)
+        before = self._attempts.get(key)
+        if before and attempt.status not in ATTEMPT_TRANSITIONS[before.status]:
+            raise IllegalTransitionError(f"attempt {key!r}: {before.status} -> {attempt.status}")
+        finished = None if attempt.status.is_open else self.now_ms
+        self._attempts[key] = replace(attempt, finished_ms=finished)
+
+    def end_attempts(self, task_id: TaskId, status: AttemptStatus) -> None:
+        """Give every open attempt of a task the same final status."""
+        for attempt in self.attempts_of(task_id):
+            if attempt.status.is_open:
+                self.put_attempt(replace(attempt, status=status))
+
+    def put_result(self, record: ResultRecord) -> None:
+        """Keep what became of a received result."""
+        self._results.append(record)
+
+    def put_decision(self, record: DecisionRecord) -> None:
+        """Keep a decision that this rule used."""
+        self._decisions.append(record)
+
+    def finish(self, status: RequestStatus, answer: str) -> None:
+        """End the request with its one answer (I1)."""
+        if self.request.status is not RequestStatus.OPEN:
+            raise IllegalTransitionError(f"request {self.request.request_id!r} ends twice")
+        request = replace(self.request, status=status, answer=answer, finished_ms=self.now_ms)
+        self._state = replace(self._state, request=request)
+
+    def step(self) -> Step:
+        """Everything changed, ready to be written."""
+        attempts = sorted(self._attempts.values(), key=lambda a: (self._position(a), a.number))
+        state = replace(self._state, tasks=tuple(self._tasks), attempts=tuple(attempts))
+        return Step(state=state, results=tuple(self._results), decisions=tuple(self._decisions))
+
+    def _position(self, attempt: Attempt) -> int:
+        task = self.task(attempt.task_id)
+        return task.position if task else -1

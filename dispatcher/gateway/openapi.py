@@ -1,0 +1,94 @@
+"""What the published OpenAPI document says beyond what FastAPI can see.
+
+Endpoints read their bodies themselves (see `receive`), so their models are named here.
+"""
+
+from typing import Any
+
+from fastapi import FastAPI
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from dispatcher.gateway.models import ChatBody, Problem, RouteBody, TrialBody
+from dispatcher.gateway.problem import MEDIA_TYPE
+from dispatcher.protocol.frames import DrainFrame, HeartbeatFrame, RegisterFrame
+
+_REFERENCE = "#/components/schemas/{model}"
+_BODIES = (ChatBody, RouteBody, TrialBody, RegisterFrame, HeartbeatFrame, DrainFrame)
+_PROBLEMS = {
+    400: "A key in the query string.",
+    401: "No key, or not a valid one.",
+    403: "The key may not do that.",
+    404: "Unknown, or not the key's own.",
+    408: "The body came too slowly.",
+    409: "In conflict with what is registered.",
+    413: "The body is too large.",
+    415: "The body is not JSON in UTF-8.",
+    422: "The body or a header can't be used; `errors` says where.",
+    500: "An error here, logged as `incident`.",
+    503: "Overloaded, shutting down, or a part is missing; see Retry-After.",
+}
+GUARDED = (400, 401, 403, 500, 503)
+"""What every route behind a key can answer."""
+READS_BODY = (408, 413, 415, 422)
+"""What every route that reads a body can answer."""
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The documented problem responses of a route."""
+    schema = {"$ref": _REFERENCE.format(model=Problem.__name__)}
+    return {
+        status: {"description": _PROBLEMS[status], "content": {MEDIA_TYPE: {"schema": schema}}}
+        for status in sorted(statuses)
+    }
+
+
+def takes(model: type[BaseModel]) -> dict[str, Any]:
+    """The documented request body of a route."""
+    schema = {"$ref": _REFERENCE.format(model=model.__name__)}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def header(name: str, description: str) -> dict[str, Any]:
+    """One documented optional request header."""
+    return {
+        "name": name,
+        "in": "header",
+        "required": False,
+        "description": description,
+        "schema": {"type": "string", "maxLength": 256},
+    }
+
+
+class DocumentedApp(FastAPI):
+    """FastAPI with the bodies' and the problems' schemas in its document."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI document, made once."""
+        if self.openapi_schema is None:
+            document = super().openapi()
+            schemas = document["components"]["schemas"]
+            for name in ("HTTPValidationError", "ValidationError"):
+                schemas.pop(name, None)
+            schemas.update(_schemas())
+            for item in document["paths"].values():
+                for operation in item.values():
+                    _drop_foreign_errors(operation["responses"])
+        return super().openapi()
+
+
+def _drop_foreign_errors(responses: dict[str, Any]) -> None:
+    """FastAPI announces its own 422 wherever a path has a parameter; ours are texts and always fit."""
+    if "application/json" in responses.get("422", {}).get("content", {}):
+        del responses["422"]
+
+
+def _schemas() -> dict[str, Any]:
+    _, bodies = models_json_schema([(model, "validation") for model in _BODIES], ref_template=_REFERENCE)
+    definitions: dict[str, Any] = bodies["$defs"]
+    for schema in definitions.values():
+        if "properties" in schema:
+            schema["additionalProperties"] = False
+    definitions["RegisterFrame"]["properties"].pop("key")
+    _, others = models_json_schema([(Problem, "serialization")], ref_template=_REFERENCE)
+    return {**definitions, **others["$defs"]}

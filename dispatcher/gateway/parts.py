@@ -1,0 +1,206 @@
+"""What the gateway is built from: the protocols it calls and the rules it keeps."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from dispatcher.dispatch.request import ChatMessage, DecisionRecord, RequestState
+from dispatcher.identifiers import AgentId, Capability, LeaseId, RequestId
+from dispatcher.intents.plan import Plan
+from dispatcher.protocol.declaration import Declaration
+from dispatcher.protocol.frames import HeartbeatFrame, RegisteredFrame, RegisterFrame
+from dispatcher.registry.access import Identity
+from dispatcher.registry.description import AgentDescription
+from dispatcher.routing.decision import Decision
+
+
+class Submitted(Protocol):
+    """An accepted request; `replayed` when its idempotency key had been seen before."""
+
+    @property
+    def request_id(self) -> RequestId:
+        """The request that was made, or that the key already belonged to."""
+        ...
+
+    @property
+    def replayed(self) -> bool:
+        """Whether nothing new was accepted."""
+        ...
+
+
+class Explanation(Protocol):
+    """How a message would be understood and routed now."""
+
+    @property
+    def plan(self) -> Plan:
+        """The intents and what they wait for."""
+        ...
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """One decision for each intent, by position."""
+        ...
+
+
+class ChatDispatcher(Protocol):
+    """Takes requests and tells how they stand."""
+
+    async def submit(self, message: ChatMessage, identity: Identity) -> Submitted:
+        """Accept a request durably; raises RequestError or OverloadedError when nothing was accepted."""
+        ...
+
+    async def wait(self, request_id: RequestId, seconds: float) -> RequestState:
+        """The state when terminal, or when the time is up."""
+        ...
+
+    async def read(self, request_id: RequestId, identity: Identity) -> RequestState | None:
+        """The state; None also for another caller's request."""
+        ...
+
+    async def decisions(self, request_id: RequestId, identity: Identity) -> tuple[DecisionRecord, ...] | None:
+        """The stored decisions; None also for another caller's request."""
+        ...
+
+    async def explain(self, message: ChatMessage, identity: Identity) -> Explanation:
+        """Plan and route without sending or storing anything."""
+        ...
+
+
+class AgentRegistrar(Protocol):
+    """Registers agents; all raise RegistrationError when a rule says no."""
+
+    async def register(self, frame: RegisterFrame) -> RegisteredFrame:
+        """Give an instance its lease."""
+        ...
+
+    async def heartbeat_checked(self, frame: HeartbeatFrame) -> None:
+        """Take a sign of life whose sender waits to hear whether its lease still holds."""
+        ...
+
+    async def drain(self, agent_id: AgentId, lease_id: LeaseId) -> None:
+        """Give the instance no new work."""
+        ...
+
+    async def leave(self, agent_id: AgentId, lease_id: LeaseId) -> None:
+        """End the lease."""
+        ...
+
+    async def remove(self, agent_id: AgentId) -> None:
+        """Forget the agent with all its instances."""
+        ...
+
+    def describe(self) -> Sequence[AgentDescription]:
+        """Every agent, declared and observed, by agent id."""
+        ...
+
+    def describe_one(self, agent_id: AgentId) -> AgentDescription | None:
+        """One agent; None for an unknown one."""
+        ...
+
+
+class AccessControl(Protocol):
+    """Knows the keys."""
+
+    def authenticate(self, bearer: str) -> Identity | None:
+        """Who holds this key; None for an unknown, wrong or revoked one.
+
+        Asked with an empty string when no key was sent: development mode answers with its one
+        identity then.
+        """
+        ...
+
+
+class CapabilityRank(Protocol):
+    """One capability's place in a ranking."""
+
+    @property
+    def capability(self) -> Capability:
+        """The capability's name."""
+        ...
+
+    @property
+    def agent_cosines(self) -> Mapping[AgentId, float]:
+        """The raw prototype score of each agent that declares it."""
+        ...
+
+    @property
+    def cosine(self) -> float:
+        """The best agent's."""
+        ...
+
+    @property
+    def similarity(self) -> float:
+        """Calibrated, in [0, 1]."""
+        ...
+
+
+class TextRanking(Protocol):
+    """How one text ranks among all capabilities."""
+
+    @property
+    def text(self) -> str:
+        """The text asked about."""
+        ...
+
+    @property
+    def capabilities(self) -> Sequence[CapabilityRank]:
+        """Best first."""
+        ...
+
+    @property
+    def in_scope(self) -> bool:
+        """The scope floor's verdict."""
+        ...
+
+    @property
+    def scope_score(self) -> float:
+        """On the encoder's contrastive scale."""
+        ...
+
+    @property
+    def scope_floor(self) -> float:
+        """On the same scale."""
+        ...
+
+    @property
+    def calibration(self) -> str:
+        """What the similarity curve was fitted on."""
+        ...
+
+
+Trial = Callable[[AgentId, Declaration, Sequence[str]], Awaitable[Sequence[TextRanking]]]
+"""Rank texts as if the agent were registered with this declaration; changes nothing."""
+
+Readiness = Callable[[], Mapping[str, str | None]]
+"""Each part's name with None when it is ready, else one sentence that says why not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayRules:
+    """Limits and defaults of the HTTP side; times in seconds."""
+
+    default_environment: str
+    max_body_bytes: int = 65_536
+    body_timeout_s: float = 10.0
+    """From the headers to the last byte of a body; slower ones get 408."""
+    default_wait_s: float = 30.0
+    max_wait_s: float = 300.0
+    docs: bool = True
+    """Serve `/docs` and `/openapi.json`, both without a key."""
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayParts:
+    """Everything `create_app` needs. `stopping` turns true when shutdown begins and stays true."""
+
+    dispatcher: ChatDispatcher
+    registrar: AgentRegistrar
+    access: AccessControl
+    trial: Trial
+    readiness: Readiness
+    rules: GatewayRules
+    stopping: Callable[[], bool] = _never

@@ -1,0 +1,124 @@
+"""Builds the plan: what each intent knows already, what it waits for, what nobody can give."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dispatcher.identifiers import Capability
+from dispatcher.intents.dependency import link_to, without_cycles
+from dispatcher.intents.input_field import InputField, input_fields
+from dispatcher.intents.plan import Entity, EntityKind, Intent, Link, Piece, Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedPiece:
+    """A piece and the capability it was ranked to; None means out of scope. `similarity` is in [0, 1]."""
+
+    piece: Piece
+    capability: Capability | None
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapabilitySchema:
+    """JSON Schemas of a capability's input and output."""
+
+    capability: Capability
+    input_schema: Mapping[str, object]
+    output_schema: Mapping[str, object]
+
+
+def build_plan(
+    pieces: Sequence[RankedPiece],
+    *,
+    schemas: Mapping[Capability, CapabilitySchema],
+    entities: Sequence[Entity],
+    context: Mapping[str, object],
+    language: str,
+) -> Plan:
+    """The plan of a message; positions count the pieces in the order of the text.
+
+    A field is given by the caller's `context` (a field of the same name), else by an entity of
+    its kind inside the piece, else by the only one of its kind in the message. A given field
+    waits for nobody. The others wait for the sources their schema names, as far as these are
+    in the plan; a required one that has none is missing.
+    """
+    fields = [_fields(piece.capability, schemas) for piece in pieces]
+    given = [_given(own, piece.piece, entities, context) for own, piece in zip(fields, pieces, strict=True)]
+    links = _links(pieces, fields, given)
+    intents = tuple(
+        Intent(
+            position=position,
+            text=ranked.piece.text,
+            capability=ranked.capability,
+            confidence=ranked.similarity,
+            entities=_inside(ranked.piece, entities),
+            inputs=given[position],
+            links=links[position],
+            missing=_missing(fields[position], given[position], links[position]),
+        )
+        for position, ranked in enumerate(pieces)
+    )
+    return Plan(intents=intents, language=language)
+
+
+def _fields(
+    capability: Capability | None, schemas: Mapping[Capability, CapabilitySchema]
+) -> tuple[InputField, ...]:
+    if capability is None or capability not in schemas:
+        return ()
+    return input_fields(schemas[capability].input_schema)
+
+
+def _given(
+    fields: Sequence[InputField], piece: Piece, entities: Sequence[Entity], context: Mapping[str, object]
+) -> dict[str, object]:
+    given: dict[str, object] = {}
+    for field in fields:
+        value = field.fitted(context[field.name]) if context.get(field.name) is not None else None
+        if value is None and field.entity is not None:
+            value = _from_entity(field, field.entity, piece, entities)
+        if value is not None:
+            given[field.name] = value
+    return given
+
+
+def _from_entity(
+    field: InputField, kind: EntityKind, piece: Piece, entities: Sequence[Entity]
+) -> object | None:
+    """The first of the piece that fits; where the piece has none of its kind, the message's only one."""
+    everywhere = [entity for entity in entities if entity.kind is kind]
+    inside = _inside(piece, everywhere)
+    candidates = inside or (everywhere if len(everywhere) == 1 else ())
+    return next((value for entity in candidates if (value := field.fitted(entity.value)) is not None), None)
+
+
+def _inside(piece: Piece, entities: Sequence[Entity]) -> tuple[Entity, ...]:
+    return tuple(entity for entity in entities if piece.start <= entity.start and entity.end <= piece.end)
+
+
+def _links(
+    pieces: Sequence[RankedPiece],
+    fields: Sequence[Sequence[InputField]],
+    given: Sequence[Mapping[str, object]],
+) -> Mapping[int, tuple[Link, ...]]:
+    capabilities = [piece.capability for piece in pieces]
+    wanted = {
+        position: tuple(
+            link
+            for field in own
+            if field.name not in given[position] and (link := link_to(field, position, capabilities))
+        )
+        for position, own in enumerate(fields)
+    }
+    return without_cycles(wanted)
+
+
+def _missing(
+    fields: Sequence[InputField], given: Mapping[str, object], links: Sequence[Link]
+) -> tuple[str, ...]:
+    linked = {link.field for link in links}
+    return tuple(
+        field.name
+        for field in fields
+        if field.required and field.name not in given and field.name not in linked
+    )

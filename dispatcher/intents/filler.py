@@ -1,0 +1,100 @@
+"""Tells apart what a clause does: courtesy, pointing at another clause, or asking for something.
+
+Word lists as data. A list too short costs a piece reported as out of scope, one too long a
+dropped wish; so the lists hold only words that name no topic.
+"""
+
+import re
+
+_LONGEST = 60
+"""Longer clauses are never filler, whatever their words."""
+
+COURTESY_EN = (
+    "hi hello hey there dear good morning afternoon evening sir madam team please pls thanks thank "
+    "you thx ty so very much many a lot in advance great awesome perfect cool nice ok okay sure "
+    "alright well oh um uh hmm sorry excuse me bye goodbye cheers appreciate it kindly urgent "
+    "urgently asap hurry up"
+)
+"""Greetings, thanks, softeners, urgency: nobody acts on them."""
+
+COURTESY_ZH = (
+    "你好 您好 在吗 在不在 有人吗 早上好 下午好 晚上好 请问 请问一下 谢谢 谢谢你 谢谢您 谢谢了 多谢 "
+    "非常感谢 十分感谢 太感谢了 感谢 麻烦了 麻烦你了 麻烦您了 辛苦了 辛苦 拜托 拜托了 不好意思 打扰了 "
+    "打扰一下 抱歉 急 很急 急用 着急 比较急 好的 好吧 行 嗯 哦 啊 呀 呢 吧 哈 哈哈 亲 客服 老师 再见 "
+    "拜拜 尽快 快点 马上 立刻"
+)
+
+POINTING_EN = (
+    "i i'd i'm i'll i've you he she it it's we they me him her us them my your his its our their this "
+    "that that's these those one ones what what's which who where when why how is are was were be "
+    "been am do does did done can could would will shall should may might must has have had not if so "
+    "but or and then also too just only now again the an to for of on at with from by about as help "
+    "know see tell say let like want need any some here yes no all right"
+)
+"""Pronouns, auxiliaries, question words: without a noun or a full verb there is no topic."""
+
+POINTING_ZH = (
+    "我 你 您 他 她 它 我们 你们 他们 这 那 这个 那个 这些 那些 这样 那样 的 了 吗 是 不 是不是 可以 "
+    "可不可以 能 能不能 会 要 想 请 帮 帮我 帮忙 帮个忙 给我 一下 看 看看 查 查查 查一下 问 问问 "
+    "问一下 说 处理 解决 怎么 怎么办 怎么样 怎么回事 怎么说 什么 为什么 多少 哪里 哪个 谁 有 没有 "
+    "有没有 都 也 就 还 又 先 再 现在 好 到底 究竟 麻烦 下 告诉 知道 需要"
+)
+
+_OPENERS_EN = (
+    "is are am was were do does did can could would will should shall may has have tell show give find get "
+    "make let help play book set send call remind check write explain order buy cancel change add remove "
+    "look turn open read translate recommend suggest track stop start"
+)
+"""Auxiliaries and verbs of request; they ask only where they open the clause."""
+
+_ANYWHERE_EN = (
+    "what|what's|which|who|who's|whose|where|where's|when|why|how|please|want|need|i'd like|can you|could you"
+)
+_ANYWHERE_ZH = (
+    "吗|呢|怎么|什么|多少|哪|谁|几(?!乎|天前)|能不能|可不可以|有没有|是不是|会不会|帮|给我|(?<!申)请|"
+    "(?<![重主])要|想|查|订(?!单|的)|讲|告诉|写|推荐|介绍|播放|打开|关掉|提醒|翻译"
+)
+
+
+def _any_of(words: str) -> str:
+    return "|".join(sorted(map(re.escape, words.split()), key=len, reverse=True))
+
+
+_COURTESY = frozenset(COURTESY_EN.split())
+_POINTING = frozenset(POINTING_EN.split()) | _COURTESY
+_COURTESY_ONLY = re.compile(rf"(?:{_any_of(COURTESY_ZH)}|\W)+")
+_POINTING_ONLY = re.compile(rf"(?:{_any_of(COURTESY_ZH + ' ' + POINTING_ZH)}|\W)+")
+_ASKING = re.compile(
+    r"^(?:(?:and|so|but|please|pls|kindly|then|also)\s+){0,3}"
+    rf"(?:{_any_of(_OPENERS_EN)})\b|\b(?:{_ANYWHERE_EN})\b|{_ANYWHERE_ZH}"
+)
+_ENGLISH_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_HAN = re.compile("[\u3400-\u9fff]")
+
+
+def is_courtesy(clause: str) -> bool:
+    """Only greetings, thanks, urgency: "hi there", "急用", "太感谢了"."""
+    return _consists_of(clause, _COURTESY, _COURTESY_ONLY)
+
+
+def is_pointing(clause: str) -> bool:
+    """Names no topic of its own: "can you help", "what is it now", "请帮我查一下"."""
+    return _consists_of(clause, _POINTING, _POINTING_ONLY)
+
+
+def is_asking(clause: str, mark: str = "") -> bool:
+    """Reads like a wish; `mark` is the character after the clause."""
+    return mark in {"?", "？"} or _ASKING.search(_plain(clause)) is not None
+
+
+def _consists_of(clause: str, words: frozenset[str], chinese_only: re.Pattern[str]) -> bool:
+    if len(clause) > _LONGEST:
+        return False
+    if _HAN.search(clause):
+        return chinese_only.fullmatch(clause) is not None
+    found = _ENGLISH_WORD.findall(_plain(clause))
+    return bool(found) and all(word in words for word in found)
+
+
+def _plain(clause: str) -> str:
+    return clause.lower().replace("’", "'")

@@ -1,0 +1,147 @@
+"""Reads a capability's input schema: its fields, where each may come from, what fits it.
+
+Schemas come from agents: what is malformed in them is ignored, never an error. Understood are
+`type`, `enum`, `const`, `$ref` into the same document, `anyOf`, `oneOf` and `allOf` (pydantic
+writes an optional number as `anyOf: [number, null]`); other keywords don't restrict.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dispatcher.identifiers import Capability
+from dispatcher.intents.plan import EntityKind
+
+_DEPTH = 8
+"""References followed and alternatives opened before everything is said to fit."""
+
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "object": (Mapping,),
+    "array": (list, tuple),
+}
+"""`null` is missing on purpose: a null is never given."""
+
+Schema = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputField:
+    """One field of an input schema. `sources` are (capability, output field), preferred first."""
+
+    name: str
+    required: bool
+    sources: tuple[tuple[Capability, str], ...]
+    entity: EntityKind | None
+    schema: Schema
+    root: Schema
+
+    def fitted(self, value: object) -> object | None:
+        """The value as the field wants it, None where its JSON type doesn't fit.
+
+        A whole number written as float becomes an int for a field that takes integers only.
+        """
+        if _fits(self.schema, value, self.root, _DEPTH):
+            return value
+        if (
+            isinstance(value, float)
+            and value.is_integer()
+            and _fits(self.schema, int(value), self.root, _DEPTH)
+        ):
+            return int(value)
+        return None
+
+
+def input_fields(schema: Schema) -> tuple[InputField, ...]:
+    """The fields of an object schema, in its order."""
+    top = _resolved(schema, schema, _DEPTH)
+    required = _sequence(top.get("required"))
+    return tuple(
+        InputField(
+            name=name,
+            required=name in required,
+            sources=_sources(described),
+            entity=_entity_kind(name, described),
+            schema=described,
+            root=schema,
+        )
+        for name, described in _mapping(top.get("properties")).items()
+        if isinstance(described, Mapping)
+    )
+
+
+def _sources(described: Schema) -> tuple[tuple[Capability, str], ...]:
+    written = described.get("x-from")
+    names = [written] if isinstance(written, str) else _sequence(written)
+    pairs = [name.split("/", 1) for name in names if isinstance(name, str) and "/" in name]
+    return tuple(dict.fromkeys((Capability(capability), output) for capability, output in pairs))
+
+
+def _entity_kind(name: str, described: Schema) -> EntityKind | None:
+    wanted = described.get("x-entity", name)
+    return next((kind for kind in EntityKind if kind == wanted), None)
+
+
+def _fits(schema: Schema, value: object, root: Schema, depth: int) -> bool:
+    if depth == 0:
+        return True
+    resolved = _resolved(schema, root, depth)
+    return (
+        _has_type(resolved.get("type"), value)
+        and _is_listed(resolved, value)
+        and all(_fits(part, value, root, depth - 1) for part in _schemas(resolved, "allOf"))
+        and _any_fits(resolved, value, root, depth - 1)
+    )
+
+
+def _any_fits(schema: Schema, value: object, root: Schema, depth: int) -> bool:
+    for keyword in ("anyOf", "oneOf"):
+        choices = _schemas(schema, keyword)
+        if choices and not any(_fits(choice, value, root, depth) for choice in choices):
+            return False
+    return True
+
+
+def _has_type(wanted: object, value: object) -> bool:
+    names = [wanted] if isinstance(wanted, str) else _sequence(wanted)
+    return not names or any(_is_a(name, value) for name in names)
+
+
+def _is_a(name: object, value: object) -> bool:
+    kinds = _KINDS.get(name) if isinstance(name, str) else None
+    if kinds is None:
+        return False
+    return isinstance(value, kinds) and (name == "boolean" or not isinstance(value, bool))
+
+
+def _is_listed(schema: Schema, value: object) -> bool:
+    if "const" in schema and schema["const"] != value:
+        return False
+    listed = _sequence(schema.get("enum"))
+    return not listed or value in listed
+
+
+def _resolved(schema: Schema, root: Schema, depth: int) -> Schema:
+    """The schema with its `$ref` replaced by what it names in `root`; siblings of the reference win."""
+    reference = schema.get("$ref")
+    if not isinstance(reference, str) or not reference.startswith("#/") or depth == 0:
+        return schema
+    target: object = root
+    for step in reference[2:].split("/"):
+        target = _mapping(target).get(step.replace("~1", "/").replace("~0", "~"))
+    own = {key: value for key, value in schema.items() if key != "$ref"}
+    return {**_resolved(_mapping(target), root, depth - 1), **own}
+
+
+def _schemas(schema: Schema, keyword: str) -> list[Schema]:
+    return [part for part in _sequence(schema.get(keyword)) if isinstance(part, Mapping)]
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _sequence(value: object) -> Sequence[object]:
+    return value if isinstance(value, list | tuple) else ()

@@ -1,0 +1,64 @@
+"""What was seen of one instance, and how an agent's status follows from its instances."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from dispatcher.protocol.frames import HeartbeatFrame
+from dispatcher.registry.agent import AgentStatus, Instance, Liveness, LivenessRules
+from dispatcher.registry.liveness import liveness
+
+_BY_LIVENESS = (Liveness.ALIVE, Liveness.SUSPECT, Liveness.OFFLINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """One instance, when it was last heard of, and its last heartbeat.
+
+    `seen_at` is in seconds of this process's monotonic clock (I10).
+    """
+
+    instance: Instance
+    seen_at: float
+    heartbeat: HeartbeatFrame | None = None
+
+    @property
+    def running(self) -> int:
+        """The tasks it said it runs; 0 before its first heartbeat."""
+        return self.heartbeat.running if self.heartbeat else 0
+
+
+def observe(known: Observation | None, row: Instance, now: float, rules: LivenessRules) -> Observation:
+    """What is known of an instance after its stored row was read.
+
+    The row's age counts for a lease not known here, and for one that was heard of elsewhere:
+    stored ages lag by up to a heartbeat, so only a clearly younger one replaces our own.
+    """
+    stored = now - row.seen_age_s
+    if known is None or known.instance.lease_id != row.lease_id:
+        return Observation(instance=row, seen_at=stored)
+    heard_elsewhere = stored > known.seen_at + rules.heartbeat_s
+    return replace(known, instance=row, seen_at=stored if heard_elsewhere else known.seen_at)
+
+
+def summarise(
+    observations: Iterable[Observation],
+    *,
+    max_load: int,
+    attempts_open: int,
+    now: float,
+    rules: LivenessRules,
+) -> AgentStatus:
+    """The agent's status: its best instance's liveness, and sums over those that are not OFFLINE.
+
+    The agent is draining when all of its live instances are.
+    """
+    states = [(liveness(now - one.seen_at, rules), one) for one in observations]
+    live = [one for state, one in states if state is not Liveness.OFFLINE]
+    at_work = [one for one in live if not one.instance.draining]
+    best = min((_BY_LIVENESS.index(state) for state, _ in states), default=len(_BY_LIVENESS) - 1)
+    return AgentStatus(
+        liveness=_BY_LIVENESS[best],
+        capacity=max_load * len(at_work),
+        running=max(sum(one.running for one in live), attempts_open),
+        draining=bool(live) and not at_work,
+    )

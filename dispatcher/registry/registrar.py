@@ -1,0 +1,250 @@
+"""Registrations, heartbeats and departures: keeps the stored registry and the live view in step.
+
+Changes of one process are made one after the other, under one lock. Another replica may write
+between a check and the write that follows, so every registration is checked again after it was
+stored and takes itself back if it then breaks a rule.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from dispatcher.errors import RegistrationError
+from dispatcher.identifiers import AgentId, Capability, LeaseId, new_id
+from dispatcher.protocol.frames import HeartbeatFrame, RegisteredFrame, RegisterFrame
+from dispatcher.registry.admission import Admission, admit
+from dispatcher.registry.agent import Instance, LivenessRules
+from dispatcher.registry.declaration import warnings
+from dispatcher.registry.description import AgentDescription, describe_agent
+from dispatcher.registry.lease import check_lease
+from dispatcher.registry.repository import AgentRepository, CapabilityContract, RegistrySnapshot
+from dispatcher.registry.schema import contracts_to_set
+from dispatcher.registry.view import LiveView
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effects:
+    """What follows from a change. A registration is answered only after all of it."""
+
+    on_change: Callable[[RegistrySnapshot], Awaitable[None]]
+    """A declaration changed; called with one snapshot at a time, and again if it failed."""
+    prepare: Callable[[AgentId], Awaitable[None]]
+    """The agent's queue has to exist. Idempotent."""
+    announce: Callable[[], Awaitable[None]]
+    """The other replicas should refresh."""
+
+
+class Registrar:
+    """The registry of one replica. Every method raises UnavailableError without its database."""
+
+    def __init__(
+        self,
+        *,
+        repository: AgentRepository,
+        view: LiveView,
+        rules: LivenessRules,
+        default_environment: str,
+        effects: Effects,
+    ) -> None:
+        self._repository = repository
+        self._view = view
+        self._rules = rules
+        self._default_environment = default_environment
+        self._effects = effects
+        self._lock = asyncio.Lock()
+        self._followed: int | None = None
+
+    @property
+    def contracts(self) -> Mapping[Capability, CapabilityContract]:
+        """The schemas of every capability that somebody declares."""
+        return self._view.contracts
+
+    async def start(self) -> None:
+        """Load what is registered; routing knows it when this returns."""
+        async with self._lock:
+            self._view.apply(await self._repository.load())
+            await self._follow()
+
+    async def register(self, frame: RegisterFrame) -> RegisteredFrame:
+        """Give an instance a lease, and fence an older one of the same instance name.
+
+        An unchanged declaration changes nothing but the lease.
+
+        Raises:
+            RegistrationError: A rule was broken; nothing of the registration stays.
+        """
+        async with self._lock:
+            admission = await self._store(frame)
+            await self._follow()
+        await self._effects.prepare(admission.agent.agent_id)
+        await self._effects.announce()
+        _log.info("agent.registered", extra=_facts(admission.agent.agent_id, instance=frame.instance_name))
+        return RegisteredFrame(
+            agent_id=frame.agent_id,
+            instance_id=frame.instance_id,
+            lease_id=admission.instance.lease_id,
+            heartbeat_ms=round(self._rules.heartbeat_s * 1000),
+            offline_after_ms=round(self._rules.offline_after_s * 1000),
+            declaration_digest=admission.agent.digest,
+            warnings=warnings(frame.declaration),
+        )
+
+    def heartbeat(self, frame: HeartbeatFrame) -> None:
+        """Take in a heartbeat that fanned out to every replica.
+
+        One with a lease not known here says nothing: it may be a new lease, which the next refresh
+        brings, or an old one. `heartbeat_checked` can tell.
+        """
+        if not self._view.roster.beat(frame):
+            _log.debug("heartbeat.unknown_lease", extra=_facts(AgentId(frame.agent_id)))
+
+    async def heartbeat_checked(self, frame: HeartbeatFrame) -> None:
+        """Take in a heartbeat whose sender waits for the answer; the stored lease decides.
+
+        Raises:
+            RegistrationError: `lease_superseded` or `unknown_agent`; register again.
+        """
+        agent_id, lease = AgentId(frame.agent_id), (frame.instance_id, frame.lease_id)
+        stored = await self._repository.instances(agent_id)
+        if lease not in {(row.instance_id, row.lease_id) for row in stored}:
+            raise self._no_lease(agent_id)
+        if not self._view.roster.beat(frame):
+            await self.refresh()
+            self.heartbeat(frame)
+
+    async def drain(self, agent_id: AgentId, lease_id: LeaseId) -> None:
+        """Give that instance no new work.
+
+        Raises:
+            RegistrationError: `lease_superseded` or `unknown_agent`.
+        """
+        async with self._lock:
+            if not await self._repository.set_draining(agent_id, lease_id):
+                raise self._no_lease(agent_id)
+            self._view.roster.replace(agent_id, await self._repository.instances(agent_id))
+        _log.info("agent.draining", extra=_facts(agent_id))
+        await self._effects.announce()
+
+    async def leave(self, agent_id: AgentId, lease_id: LeaseId) -> None:
+        """End that instance's lease; the agent stays registered.
+
+        Raises:
+            RegistrationError: `lease_superseded` or `unknown_agent`.
+        """
+        async with self._lock:
+            if not await self._repository.remove_instance(agent_id, lease_id):
+                raise self._no_lease(agent_id)
+            self._view.roster.drop(agent_id, lease_id)
+        _log.info("agent.left", extra=_facts(agent_id))
+        await self._effects.announce()
+
+    async def remove(self, agent_id: AgentId) -> None:
+        """Remove an agent with all its instances and leases.
+
+        Raises:
+            RegistrationError: `unknown_agent`.
+        """
+        async with self._lock:
+            if not await self._repository.remove_agent(agent_id):
+                raise RegistrationError("no agent of that id is registered", code="unknown_agent")
+            self._view.forget(agent_id)
+            await self._catch_up()
+            await self._follow()
+        _log.info("agent.removed", extra=_facts(agent_id))
+        await self._effects.announce()
+
+    async def refresh(self) -> None:
+        """Learn what other replicas changed: declarations if the version moved, instances always.
+
+        To be called every second and when another replica announces a change.
+        """
+        async with self._lock:
+            await self._catch_up()
+            self._view.roster.replace_all(await self._repository.instances())
+            await self._follow()
+
+    async def record_signs_of_life(self) -> None:
+        """Store that the instances heard of since the last call are alive; one statement for all."""
+        heard = self._view.roster.heard()
+        if heard:
+            await self._repository.touch(sorted(heard))
+            self._view.roster.recorded(heard)
+
+    async def clear_dead(self, after_s: float) -> None:
+        """End the leases of instances that were silent for `after_s`; their agents stay registered."""
+        async with self._lock:
+            for row in await self._repository.instances():
+                if row.seen_age_s > after_s:
+                    await self._repository.remove_instance(row.agent_id, row.lease_id)
+                    self._view.roster.drop(row.agent_id, row.lease_id)
+
+    def describe(self) -> list[AgentDescription]:
+        """Every agent, by agent id."""
+        return [describe_agent(self._view, agent) for agent in self._view.agents()]
+
+    def describe_one(self, agent_id: AgentId) -> AgentDescription | None:
+        """One agent, None where it is not registered."""
+        agent = self._view.agent(agent_id)
+        return None if agent is None else describe_agent(self._view, agent)
+
+    async def _store(self, frame: RegisterFrame) -> Admission:
+        await self._catch_up()
+        agent_id = AgentId(frame.agent_id)
+        admission = admit(
+            frame,
+            lease_id=LeaseId(new_id()),
+            others=(*await self._repository.instances(agent_id), *self._foreign_instances(agent_id)),
+            contracts=self._view.contracts,
+            default_environment=self._default_environment,
+            rules=self._rules,
+        )
+        agent, instance = admission.agent, admission.instance
+        known = self._view.agent(agent_id)
+        changed = known is None or known.digest != agent.digest
+        contracts = admission.contracts if changed else ()
+        expected = self._view.version + changed
+        version = await self._repository.save(agent, instance, contracts)
+        if version == expected:
+            self._view.put(agent, instance, contracts, version)
+        else:
+            self._view.apply(await self._repository.load())
+        await self._confirm(admission)
+        return admission
+
+    def _foreign_instances(self, agent_id: AgentId) -> Iterator[Instance]:
+        return (row for row in self._view.roster.rows() if row.agent_id != agent_id)
+
+    async def _confirm(self, admission: Admission) -> None:
+        """Check again, now that everybody sees this instance; of two that raced at least one gives way."""
+        agent, instance = admission.agent, admission.instance
+        others = await self._repository.instances(agent.agent_id)
+        try:
+            check_lease(instance, agent.declaration, others, self._rules)
+            contracts_to_set(agent.agent_id, agent.declaration, self._view.contracts)
+        except RegistrationError:
+            await self._repository.remove_instance(agent.agent_id, instance.lease_id)
+            left = (other for other in others if other.lease_id != instance.lease_id)
+            self._view.roster.replace(agent.agent_id, left)
+            raise
+
+    async def _catch_up(self) -> None:
+        if await self._repository.version() != self._view.version:
+            self._view.apply(await self._repository.load())
+            _log.info("registry.reloaded", extra={"registry_version": self._view.version})
+
+    async def _follow(self) -> None:
+        if self._followed != self._view.version:
+            await self._effects.on_change(self._view.snapshot())
+            self._followed = self._view.version
+
+    def _no_lease(self, agent_id: AgentId) -> RegistrationError:
+        if self._view.agent(agent_id) is None:
+            return RegistrationError("no agent of that id is registered", code="unknown_agent")
+        return RegistrationError("that lease is not the current one", code="lease_superseded")
+
+
+def _facts(agent_id: AgentId, **more: str) -> dict[str, str]:
+    return {"agent_id": agent_id, **more}

@@ -1,0 +1,77 @@
+"""The instances of all agents and their heartbeats, aged by this process's monotonic clock."""
+
+from collections.abc import Iterable, Sequence
+
+from dispatcher.clock import Clock
+from dispatcher.identifiers import AgentId, InstanceId, LeaseId
+from dispatcher.protocol.frames import HeartbeatFrame
+from dispatcher.registry.agent import Instance, LivenessRules
+from dispatcher.registry.observation import Observation, observe
+
+
+class Roster:
+    """One observation per lease; the stored rows decide which leases there are."""
+
+    def __init__(self, *, rules: LivenessRules, clock: Clock) -> None:
+        self._rules = rules
+        self._clock = clock
+        self._agents: dict[AgentId, dict[LeaseId, Observation]] = {}
+        self._heard: set[InstanceId] = set()
+
+    def of(self, agent_id: AgentId) -> Sequence[Observation]:
+        """The agent's observations by instance name."""
+        return sorted(self._agents.get(agent_id, {}).values(), key=lambda one: one.instance.name)
+
+    def rows(self) -> tuple[Instance, ...]:
+        """Every instance as it was last stored."""
+        return tuple(one.instance for leases in self._agents.values() for one in leases.values())
+
+    def replace_all(self, rows: Iterable[Instance]) -> None:
+        """Exactly these instances are there now; heartbeats of known leases stay."""
+        agents: dict[AgentId, dict[LeaseId, Observation]] = {}
+        for row in rows:
+            agents.setdefault(row.agent_id, {})[row.lease_id] = self._observed(row)
+        self._agents = agents
+
+    def replace(self, agent_id: AgentId, rows: Iterable[Instance]) -> None:
+        """Exactly these instances of one agent are there now."""
+        self._agents[agent_id] = {row.lease_id: self._observed(row) for row in rows}
+
+    def put(self, instance: Instance) -> None:
+        """A new lease, alive now; it takes the place of an older one of the same instance name."""
+        leases = self._agents.get(instance.agent_id, {})
+        kept = {lease: one for lease, one in leases.items() if one.instance.name != instance.name}
+        seen = Observation(instance=instance, seen_at=self._clock.monotonic())
+        self._agents[instance.agent_id] = {**kept, instance.lease_id: seen}
+
+    def drop(self, agent_id: AgentId, lease_id: LeaseId) -> None:
+        """The lease ended."""
+        self._agents.get(agent_id, {}).pop(lease_id, None)
+
+    def forget(self, agent_id: AgentId) -> None:
+        """The agent was removed."""
+        self._agents.pop(agent_id, None)
+
+    def beat(self, frame: HeartbeatFrame) -> bool:
+        """Take in a heartbeat; False where its lease is not known here."""
+        leases = self._agents.get(AgentId(frame.agent_id), {})
+        known = leases.get(LeaseId(frame.lease_id))
+        if known is None or known.instance.instance_id != frame.instance_id:
+            return False
+        leases[known.instance.lease_id] = Observation(
+            instance=known.instance, seen_at=self._clock.monotonic(), heartbeat=frame
+        )
+        self._heard.add(known.instance.instance_id)
+        return True
+
+    def heard(self) -> frozenset[InstanceId]:
+        """Instances whose heartbeats arrived and were not yet recorded."""
+        return frozenset(self._heard)
+
+    def recorded(self, instances: frozenset[InstanceId]) -> None:
+        """The signs of life of these instances are stored."""
+        self._heard -= instances
+
+    def _observed(self, row: Instance) -> Observation:
+        known = self._agents.get(row.agent_id, {}).get(row.lease_id)
+        return observe(known, row, self._clock.monotonic(), self._rules)

@@ -1,0 +1,108 @@
+"""The command line of an agent that runs alone: `python -m agents.order --broker amqp://…`."""
+
+import argparse
+import asyncio
+import logging
+import re
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+from dispatcher.errors import DispatcherError
+from dispatcher.identifiers import InstanceId, new_id
+from dispatcher.protocol.topology import Topology
+from dispatcher.sdk.agent import Agent
+from dispatcher.sdk.inbox import Inbox
+from dispatcher.sdk.log_line import LogLine
+from dispatcher.sdk.memory_inbox import MemoryInbox
+from dispatcher.sdk.rabbitmq import RabbitLink
+from dispatcher.sdk.runtime import Runtime, RuntimeOptions
+from dispatcher.sdk.sqlite_inbox import SqliteInbox
+
+
+def run(agent: Agent, argv: Sequence[str] | None = None) -> NoReturn:
+    """Run the agent on RabbitMQ until SIGTERM or Ctrl-C, drain, and exit.
+
+    Exits 0 after a drain, 1 with one sentence on standard error when it can't run or is
+    refused, 2 for a wrong command line. A broker or dispatcher that is not there is waited for.
+    """
+    options = read_command_line(agent, argv)
+    terminal = logging.StreamHandler()
+    terminal.setFormatter(LogLine())
+    logging.basicConfig(level=logging.INFO, handlers=[terminal])
+    try:
+        asyncio.run(_run(agent, options))
+    except DispatcherError as error:
+        print(f"{agent.agent_id}: {error.message} ({error.error_code})", file=sys.stderr)  # noqa: T201
+        sys.exit(1)
+    sys.exit(0)
+
+
+def read_command_line(agent: Agent, argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """The options of `run`; exits 2 when they can't be read."""
+    parser = argparse.ArgumentParser(description=f"Run the agent {agent.agent_id} on RabbitMQ.")
+    parser.add_argument(
+        "--broker", required=True, type=broker_url, metavar="URL", help="amqp://user:password@host/"
+    )
+    parser.add_argument("--prefix", default="ard", help="prefix of all exchange and queue names")
+    parser.add_argument("--inbox", default="memory", type=inbox_path, metavar="memory|sqlite:PATH")
+    parser.add_argument("--instance", default=host_name(), help="stable over restarts (%(default)s)")
+    parser.add_argument("--key", help="the agent's API key; not needed in development mode")
+    parser.add_argument("--environment", help="overrides the environment the agent declares")
+    return parser.parse_args(argv)
+
+
+def broker_url(text: str) -> str:
+    """The text itself, if it is an AMQP URL with a host."""
+    parts = urlsplit(text)
+    if parts.scheme not in ("amqp", "amqps") or not parts.hostname:
+        raise argparse.ArgumentTypeError("must read amqp://user:password@host:port/vhost")
+    return text
+
+
+def inbox_path(text: str) -> Path | None:
+    """The file of `sqlite:PATH`, None for `memory`."""
+    kind, _, path = text.partition(":")
+    if kind == "sqlite" and path:
+        return Path(path)
+    if text == "memory":
+        return None
+    raise argparse.ArgumentTypeError("must be memory or sqlite:PATH")
+
+
+def host_name() -> str:
+    """This host's name, reduced to what an instance may be called."""
+    name = re.sub(r"[^a-z0-9._-]+", "-", socket.gethostname().lower()).strip("-._")
+    return name[:64] or "main"
+
+
+async def _run(agent: Agent, options: argparse.Namespace) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    instance = RuntimeOptions(
+        instance_name=options.instance,
+        instance_id=new_id(),
+        key=options.key,
+        channel="rabbitmq",
+        environment=options.environment,
+    )
+    link = RabbitLink(options.broker, Topology(prefix=options.prefix), InstanceId(instance.instance_id))
+    async with _inbox(options.inbox) as inbox:
+        runtime = Runtime(agent, link, inbox, options=instance)
+        async with link:
+            await runtime.run(stop)
+
+
+@asynccontextmanager
+async def _inbox(path: Path | None) -> AsyncIterator[Inbox]:
+    inbox: Inbox = MemoryInbox() if path is None else await SqliteInbox.open(path)
+    try:
+        yield inbox
+    finally:
+        await inbox.aclose()

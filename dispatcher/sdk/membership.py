@@ -1,0 +1,212 @@
+"""An instance's place in the registry: joining, staying, leaving."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from dispatcher.clock import Clock
+from dispatcher.errors import DispatcherError, RegistrationError
+from dispatcher.identifiers import InstanceId, LeaseId
+from dispatcher.protocol.declaration import Declaration
+from dispatcher.protocol.frames import (
+    DrainFrame,
+    HeartbeatFrame,
+    LeaveFrame,
+    RefusedFrame,
+    RegisteredFrame,
+    RegisterFrame,
+    RegistryReply,
+    RegistryRequest,
+)
+from dispatcher.protocol.link import Link
+from dispatcher.sdk.load_window import LoadWindow
+
+CHECK_EVERY = 12
+"""Every so many heartbeats one more is sent that is answered: it finds out a lost lease."""
+CONTESTED_S = 300.0
+"""A lease lost twice within this time means another process under the same instance name."""
+_TRANSIENT = frozenset(
+    {
+        "unavailable",
+        "overloaded",
+        "internal_error",
+        "outcome_unknown",
+        "delivery_failed",
+        "refused",
+        "unroutable",
+    }
+)
+_LOST = frozenset({"unknown_agent", "unknown_instance", "lease_superseded"})
+
+_log = logging.getLogger(__name__)
+_replies: TypeAdapter[RegistryReply] = TypeAdapter(Annotated[RegistryReply, Field(discriminator="type")])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceIdentity:
+    """Who this process is. `name` is stable over restarts, `instance_id` new at every start."""
+
+    agent_id: str
+    name: str
+    instance_id: InstanceId
+    declaration: Declaration
+    inbox: Literal["memory", "sqlite", "postgres"]
+    key: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackoffRules:
+    """Seconds between tries to join: from `first_s`, doubling, to `longest_s`."""
+
+    first_s: float = 0.5
+    longest_s: float = 10.0
+
+
+class Membership:
+    """Keeps one instance registered. `running` tells the tasks in hand, for heartbeats."""
+
+    def __init__(
+        self,
+        identity: InstanceIdentity,
+        link: Link,
+        clock: Clock,
+        *,
+        window: LoadWindow,
+        running: Callable[[], int],
+    ) -> None:
+        self._identity = identity
+        self._link = link
+        self._clock = clock
+        self._window = window
+        self._running = running
+        self.backoff = BackoffRules()
+        self._lease: RegisteredFrame | None = None
+        self._superseded_at: float | None = None
+        self._draining = False
+
+    @property
+    def lease(self) -> RegisteredFrame | None:
+        """The lease as last granted, None before."""
+        return self._lease
+
+    async def join(self) -> None:
+        """Register, as often as it takes; raises `RegistrationError` when the dispatcher says no."""
+        pause = self.backoff.first_s
+        while True:
+            reply = await self._ask(self._registration())
+            if isinstance(reply, RegisteredFrame):
+                self._accept(reply)
+                return
+            if isinstance(reply, RefusedFrame) and reply.code not in _TRANSIENT:
+                raise RegistrationError(reply.message, code=reply.code, fields=tuple(reply.fields))
+            _log.warning("registration.unanswered", extra={**self._facts(), "pause_s": pause})
+            await self._clock.sleep(pause)
+            pause = min(pause * 2, self.backoff.longest_s)
+
+    async def stay(self) -> None:
+        """Send heartbeats for ever and join again when the lease is lost.
+
+        Raises `RegistrationError` when the dispatcher refuses, or when another process keeps
+        taking the lease.
+        """
+        sent = 0
+        while True:
+            lease = self._require()
+            await self._clock.sleep(lease.heartbeat_ms / 1000)
+            sent += 1
+            await self._beat()
+            if sent % CHECK_EVERY == 0 and not self._draining:
+                await self._check()
+
+    async def drain(self) -> None:
+        """Tell the dispatcher to send nothing more. Best effort."""
+        self._draining = True
+        if self._lease is not None:
+            await self._ask(DrainFrame(**self._lease_fields(self._lease)))
+
+    async def leave(self) -> None:
+        """Give the lease back. Best effort: unheard, it ends by itself."""
+        if self._lease is not None:
+            await self._ask(LeaveFrame(**self._lease_fields(self._lease)))
+
+    def heartbeat(self) -> HeartbeatFrame:
+        """What is told now."""
+        now = self._clock.monotonic()
+        total = self._window.total(now)
+        return HeartbeatFrame(
+            **self._lease_fields(self._require()),
+            running=self._running(),
+            requests=total.requests,
+            errors=total.errors,
+            p95_ms=total.p95_ms,
+            capabilities=self._window.by_capability(now),
+        )
+
+    async def _beat(self) -> None:
+        try:
+            await self._link.beat(self.heartbeat().model_dump_json().encode())
+        except DispatcherError as error:
+            _log.warning("heartbeat.lost", extra={**self._facts(), "reason": error.error_code})
+
+    async def _check(self) -> None:
+        reply = await self._ask(self.heartbeat())
+        if not isinstance(reply, RefusedFrame) or reply.code not in _LOST:
+            return
+        _log.warning("lease.lost", extra={**self._facts(), "reason": reply.code})
+        if reply.code == "lease_superseded":
+            self._note_superseded()
+        await self.join()
+
+    def _note_superseded(self) -> None:
+        now, before = self._clock.monotonic(), self._superseded_at
+        self._superseded_at = now
+        if before is not None and now - before < CONTESTED_S:
+            raise RegistrationError(
+                f"another process runs as {self._identity.name!r} of agent {self._identity.agent_id}",
+                code="lease_superseded",
+            )
+
+    async def _ask(self, request: RegistryRequest) -> RegistryReply | None:
+        """The reply, None where none came or it can't be read."""
+        try:
+            return _replies.validate_json(await self._link.call(request.model_dump_json().encode()))
+        except DispatcherError as error:
+            _log.warning("registry.silent", extra={**self._facts(), "reason": error.message})
+        except ValidationError:
+            _log.warning("registry.unreadable", extra=self._facts())
+        return None
+
+    def _accept(self, granted: RegisteredFrame) -> None:
+        self._lease = granted
+        _log.info("registration.granted", extra={**self._facts(), "heartbeat_ms": granted.heartbeat_ms})
+        for warning in granted.warnings:
+            _log.warning("registration.warning", extra={**self._facts(), "warning": warning})
+
+    def _registration(self) -> RegisterFrame:
+        identity = self._identity
+        return RegisterFrame(
+            agent_id=identity.agent_id,
+            instance_name=identity.name,
+            instance_id=identity.instance_id,
+            inbox=identity.inbox,
+            declaration=identity.declaration,
+            key=identity.key,
+        )
+
+    def _lease_fields(self, lease: RegisteredFrame) -> dict[str, str]:
+        return {
+            "agent_id": self._identity.agent_id,
+            "instance_id": self._identity.instance_id,
+            "lease_id": LeaseId(lease.lease_id),
+        }
+
+    def _require(self) -> RegisteredFrame:
+        if self._lease is None:
+            raise RegistrationError("not registered yet", code="not_registered")
+        return self._lease
+
+    def _facts(self) -> dict[str, object]:
+        return {"agent_id": self._identity.agent_id, "instance_id": self._identity.instance_id}

@@ -1,0 +1,116 @@
+"""How a task ended, apart from the attempt that asks: what the inbox stores and any attempt can be told."""
+
+import logging
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from dispatcher.protocol.frames import ResultBody, ResultFrame, ResultStatus, TaskFrame
+from dispatcher.protocol.topology import MAX_FRAME_BYTES
+from dispatcher.sdk.reply import Answer, BusinessError, NeedsInput, Reply
+
+MAX_MESSAGE = 2000
+_ENVELOPE_BYTES = 2048
+"""More than everything in a result frame that is not in its outcome."""
+
+_log = logging.getLogger(__name__)
+
+
+class Outcome(BaseModel):
+    """A result frame without what belongs to one attempt (token, number, instance)."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    status: ResultStatus
+    result: ResultBody = ResultBody()
+    business_error: bool = False
+    error_code: Annotated[str, Field(max_length=64)] | None = None
+    error_message: Annotated[str, Field(max_length=MAX_MESSAGE)] | None = None
+    can_retry: bool = False
+    usage: dict[str, JsonValue] = {}
+    context_update: dict[str, JsonValue] = {}
+
+    def encode(self) -> bytes:
+        """The bytes an inbox stores."""
+        return self.model_dump_json().encode()
+
+    @classmethod
+    def decode(cls, stored: bytes) -> "Outcome":
+        """What `encode` wrote."""
+        return cls.model_validate_json(stored)
+
+    def answer_to(self, task: TaskFrame, instance_id: str) -> bytes:
+        """The encoded result frame for the delivery that asks, with its token and attempt (I5)."""
+        frame = ResultFrame(
+            request_id=task.request_id,
+            task_id=task.task_id,
+            attempt=task.attempt,
+            token=task.token,
+            instance_id=instance_id,
+            **dict(self),
+        )
+        return frame.model_dump_json().encode()
+
+
+def failure(code: str, message: str, *, can_retry: bool = False) -> Outcome:
+    """An error for operators; the person who asked never sees `message`."""
+    return Outcome(
+        status=ResultStatus.ERROR, error_code=code, error_message=message[:MAX_MESSAGE], can_retry=can_retry
+    )
+
+
+BUSY = Outcome(status=ResultStatus.BUSY, error_code="busy", can_retry=True)
+EXPIRED = Outcome(status=ResultStatus.EXPIRED, error_code="expired", can_retry=True)
+
+
+def outcome_unknown(*, idempotent: bool) -> Outcome:
+    """A run began and nobody knows how it ended; it is not repeated here (I2)."""
+    return failure("outcome_unknown", "an earlier run began and left no result", can_retry=idempotent)
+
+
+def outcome_of(answer: Answer) -> Outcome:
+    """The outcome of what a handler returned; an answer that can't be sent is an `agent_error`."""
+    try:
+        outcome = _translate(answer)
+        size = len(outcome.encode())
+    except (ValidationError, ValueError, TypeError) as error:
+        _log.warning("reply.unusable", extra={"reason": type(error).__name__})
+        return failure("agent_error", f"the reply is not a JSON object with text: {error}")
+    if size > MAX_FRAME_BYTES - _ENVELOPE_BYTES:
+        return failure("result_too_large", f"the reply has {size} bytes, the limit is {MAX_FRAME_BYTES}")
+    return outcome
+
+
+def _translate(answer: Answer) -> Outcome:
+    match answer:
+        case NeedsInput():
+            asked: dict[str, JsonValue] = {"fields": list(answer.fields)}
+            return Outcome(
+                status=ResultStatus.NEEDS_INPUT, result=ResultBody(text=answer.question, data=asked)
+            )
+        case BusinessError():
+            return Outcome(
+                status=ResultStatus.SUCCESS,
+                result=ResultBody(text=answer.text),
+                business_error=True,
+                error_code=answer.code,
+            )
+        case Reply():
+            return Outcome(
+                status=ResultStatus.SUCCESS,
+                result=ResultBody(text=answer.text, data=_document(answer.data)),
+                usage=dict(answer.usage),
+                context_update=dict(answer.context_update),
+            )
+        case str():
+            return Outcome(status=ResultStatus.SUCCESS, result=ResultBody(text=answer))
+        case BaseModel():
+            return Outcome(status=ResultStatus.SUCCESS, result=ResultBody(data=_document(answer)))
+    raise TypeError(f"a handler can't return {type(answer).__name__}")
+
+
+def _document(data: BaseModel | Mapping[str, Any] | None) -> dict[str, Any]:
+    if isinstance(data, BaseModel):
+        return data.model_dump(mode="json")
+    return {} if data is None else dict(data)

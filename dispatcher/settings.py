@@ -1,0 +1,210 @@
+"""Settings: the only reader of the environment and of the YAML file.
+
+A value comes from, in this order: the command line, a variable `DISPATCHER_GROUP__NAME`, the YAML
+file, the default here. Unknown names are errors in all of them. Only `cli` and `assembly` see
+this; everything else gets plain rules.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    YamlConfigSettingsSource,
+)
+
+from dispatcher.errors import ConfigurationError
+
+PREFIX = "DISPATCHER_"
+Share = Annotated[float, Field(ge=0, le=1)]
+Seconds = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class Group(BaseModel):
+    """One group of settings; immutable, and unknown names are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ServerSettings(Group):
+    """The HTTP server. `max_waiting` clients may wait for answers at once; more get 503."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8080
+    max_body_bytes: Count = 65_536
+    default_wait_s: Seconds = 30.0
+    max_wait_s: Seconds = 300.0
+    max_waiting: Count = 10_000
+    drain_s: Seconds = 40.0
+    docs: bool = True
+
+
+class StoreSettings(Group):
+    """The ledger. Empty `url` means SQLite in `data_dir`. A full write queue refuses new requests (503)."""
+
+    url: SecretStr = SecretStr("")
+    queue_limit: Count = 10_000
+
+
+class BrokerSettings(Group):
+    """RabbitMQ. Empty `url` means the in-process channel."""
+
+    url: SecretStr = SecretStr("")
+    prefix: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,31}$")] = "ard"
+
+
+class AuthSettings(Group):
+    """`development` drops all keys and grants and is refused on any address but loopback."""
+
+    development: bool = False
+
+
+class EncoderSettings(Group):
+    """`use` is the packaged multilingual encoder; `hashing` needs no model and is for tests."""
+
+    name: Literal["use", "hashing"] = "use"
+    cache_size: Count = 20_000
+    queue_limit: Count = 10_000
+
+
+class RoutingSettings(Group):
+    """Scoring (requirement C1). The three weights sum to 1; `margin` 0 admits the winning capability only."""
+
+    similarity: Share = 0.5
+    success: Share = 0.3
+    headroom: Share = 0.2
+    floor: Share = 0.35
+    margin: Share = 0.0
+    lexical: Share = 0.2
+    index: Literal["faiss", "exact"] = "faiss"
+
+    @model_validator(mode="after")
+    def _weights_sum_to_one(self) -> "RoutingSettings":
+        if abs(self.similarity + self.success + self.headroom - 1) > 1e-9:
+            raise ValueError("similarity, success and headroom must sum to 1")
+        return self
+
+
+class DeliverySettings(Group):
+    """Attempts and deadlines (D3, D4). A task's own time is declared by its capability."""
+
+    attempt_timeout_s: Seconds = 15.0
+    request_timeout_s: Seconds = 120.0
+    max_attempts: Annotated[int, Field(ge=1, le=3)] = 3
+    delay_min_ms: Annotated[int, Field(ge=0)] = 100
+    delay_max_ms: Annotated[int, Field(ge=0)] = 800
+    claim_s: Seconds = 10.0
+    look_every_s: Seconds = 0.5
+    publishers: Count = 64
+
+
+class LivenessSettings(Group):
+    """Heartbeats (A4); preset 5 / 15 / 45 seconds."""
+
+    heartbeat_s: Seconds = 5.0
+    suspect_after_s: Seconds = 15.0
+    offline_after_s: Seconds = 45.0
+    success_half_life_s: Seconds = 3600.0
+
+
+class RetentionSettings(Group):
+    """Days that ended rows are kept, per table; applied by `dispatcher prune`."""
+
+    requests_days: Count = 90
+    decisions_days: Count = 90
+    results_days: Count = 30
+
+
+class Settings(BaseSettings):
+    """Everything that can be set, in groups.
+
+    Requests and agents that name no environment belong to `environment`.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
+    )
+    yaml_file: ClassVar[Path | None] = None
+
+    environment: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")] = "production"
+    data_dir: Path = Path(".dispatcher")
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["json", "text"] = "json"
+    server: ServerSettings = ServerSettings()
+    store: StoreSettings = StoreSettings()
+    broker: BrokerSettings = BrokerSettings()
+    auth: AuthSettings = AuthSettings()
+    encoder: EncoderSettings = EncoderSettings()
+    routing: RoutingSettings = RoutingSettings()
+    delivery: DeliverySettings = DeliverySettings()
+    liveness: LivenessSettings = LivenessSettings()
+    retention: RetentionSettings = RetentionSettings()
+
+    @property
+    def store_url(self) -> str:
+        """The ledger's address: the one set, or SQLite in the data folder."""
+        return self.store.url.get_secret_value() or f"sqlite:///{self.data_dir / 'dispatcher.db'}"
+
+    @property
+    def broker_url(self) -> str | None:
+        """The broker's address; None for the in-process channel."""
+        return self.broker.url.get_secret_value() or None
+
+    @model_validator(mode="after")
+    def _development_is_local(self) -> "Settings":
+        if self.auth.development and self.server.host not in {"127.0.0.1", "::1", "localhost"}:
+            raise ValueError("development mode listens on loopback only")
+        return self
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Order of precedence: arguments, environment, YAML file."""
+        del dotenv_settings, file_secret_settings
+        if cls.yaml_file is None:
+            return init_settings, env_settings
+        return init_settings, env_settings, YamlConfigSettingsSource(settings_cls, cls.yaml_file)
+
+
+def load_settings(file: Path | None = None, **overrides: object) -> Settings:
+    """Settings from file and environment, `overrides` on top.
+
+    Raises ConfigurationError with one sentence naming the setting; the value is not repeated.
+    """
+    if file is not None and not file.is_file():
+        raise ConfigurationError(f"the configuration file {str(file)!r} does not exist")
+    _refuse_unknown_variables(os.environ)
+    source = type("FileSettings", (Settings,), {"yaml_file": file, "__doc__": Settings.__doc__})
+    try:
+        settings = source.model_validate(overrides)
+    except ValidationError as error:
+        first = error.errors(include_input=False)[0]
+        path = ".".join(str(step) for step in first["loc"]) or "settings"
+        raise ConfigurationError(f"setting {path!r}: {first['msg']}") from None
+    return settings
+
+
+def effective(settings: Settings) -> dict[str, Any]:
+    """All settings as plain values with secrets masked, for showing at start."""
+    return settings.model_dump(mode="json")
+
+
+def _refuse_unknown_variables(environment: Mapping[str, str]) -> None:
+    known = set(Settings.model_fields)
+    for name in environment:
+        if name.upper().startswith(PREFIX):
+            group = name[len(PREFIX) :].split("__")[0].lower()
+            if group not in known:
+                raise ConfigurationError(f"the environment variable {name!r} is not a setting")

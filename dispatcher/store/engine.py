@@ -1,0 +1,166 @@
+"""Connections to SQLite or PostgreSQL, bounded in number, with their settings in one place."""
+
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import URL, Connection, event, make_url
+from sqlalchemy.dialects.sqlite.aiosqlite import AsyncAdapt_aiosqlite_connection
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from dispatcher.errors import ConfigurationError, DispatcherError, UnavailableError
+from dispatcher.store.failure import translated
+
+_DRIVERS = {"sqlite": "aiosqlite", "postgresql": "asyncpg"}
+_POSTGRES_CONNECTIONS = 10
+"""Per process: two group writers, the relay, and readers. More callers wait for a free one."""
+_SQLITE_READERS = 4
+_WAIT_S = 10
+"""Longest wait for a free connection, for connecting, and for another process's SQLite lock."""
+_STATEMENT_S = 30
+
+_SQLITE_PRAGMAS = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA foreign_keys = ON",
+    f"PRAGMA busy_timeout = {_WAIT_S * 1000}",
+)
+"""FULL syncs the log at every commit: what was accepted survives a power cut, not only a crash."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Database:
+    """An open database. On SQLite `writes` holds one connection, which makes it the write lock."""
+
+    writes: AsyncEngine
+    reads: AsyncEngine
+
+    @property
+    def is_postgres(self) -> bool:
+        """Whether rows can be locked one by one and several replicas may share the database."""
+        return self.writes.dialect.name == "postgresql"
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction that is committed on leaving, rolled back on an error."""
+        with translated():
+            async with self.writes.begin() as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[AsyncConnection]:
+        """A read-only transaction whose statements all see the same committed state."""
+        with translated():
+            async with self.reads.begin() as connection:
+                yield connection
+
+
+@asynccontextmanager
+async def open_engine(url: str) -> AsyncIterator[Database]:
+    """Open the database that `url` names and close its connections on leaving.
+
+    Takes `sqlite:///path` and `postgresql://user@host/name`, with or without the driver
+    (`+aiosqlite`, `+asyncpg`). Raises ConfigurationError where the URL or the place it names
+    can't be used, UnavailableError where a server does not answer.
+    """
+    parsed = _parse(url)
+    database = _open_sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _open_postgres(parsed)
+    try:
+        await _try_out(database, parsed)
+        yield database
+    finally:
+        await database.reads.dispose()
+        await database.writes.dispose()
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise ConfigurationError(
+            "the database URL can't be read; use sqlite:///path or postgresql://user@host/name"
+        ) from None
+    for backend, driver in _DRIVERS.items():
+        if parsed.drivername in {backend, f"{backend}+{driver}"}:
+            return parsed.set(drivername=f"{backend}+{driver}")
+    raise ConfigurationError(
+        f"databases of kind {parsed.drivername!r} are not supported; use sqlite or postgresql"
+    )
+
+
+def _open_sqlite(url: URL) -> Database:
+    if not url.database or url.database == ":memory:":
+        raise ConfigurationError("the SQLite database needs a file: sqlite:///path/to/file.db")
+    directory = Path(url.database).absolute().parent
+    if not directory.is_dir():
+        raise ConfigurationError(f"the directory {str(directory)!r} of the SQLite database does not exist")
+    writes = create_async_engine(url, pool_size=1, max_overflow=0, pool_timeout=_WAIT_S)
+    reads = create_async_engine(url, pool_size=_SQLITE_READERS, max_overflow=0, pool_timeout=_WAIT_S)
+    _prepare_sqlite(writes, begin="BEGIN IMMEDIATE", query_only="OFF")
+    _prepare_sqlite(reads, begin="BEGIN", query_only="ON")
+    return Database(writes=writes, reads=reads)
+
+
+def _prepare_sqlite(engine: AsyncEngine, *, begin: str, query_only: str) -> None:
+    """Let SQLAlchemy, not the driver, begin transactions, and set the pragmas on every connection."""
+
+    def on_connect(connection: AsyncAdapt_aiosqlite_connection, _record: object) -> None:
+        connection.isolation_level = None
+        connection.create_function("power", 2, math.pow, deterministic=True)
+        cursor = connection.cursor()
+        for pragma in (*_SQLITE_PRAGMAS, f"PRAGMA query_only = {query_only}"):
+            cursor.execute(pragma)
+        cursor.close()
+
+    def on_begin(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    event.listen(engine.sync_engine, "connect", on_connect)
+    event.listen(engine.sync_engine, "begin", on_begin)
+
+
+def _open_postgres(url: URL) -> Database:
+    try:
+        engine = create_async_engine(
+            url,
+            pool_size=_POSTGRES_CONNECTIONS,
+            max_overflow=0,
+            pool_timeout=_WAIT_S,
+            pool_pre_ping=True,
+            connect_args={
+                "timeout": _WAIT_S,
+                "command_timeout": _STATEMENT_S,
+                # One insert text per group size: room for all of them.
+                "prepared_statement_cache_size": 500,
+                "server_settings": {
+                    "application_name": "dispatcher",
+                    "idle_in_transaction_session_timeout": f"{_STATEMENT_S}s",
+                    "jit": "off",
+                },
+            },
+        )
+    except ModuleNotFoundError:
+        raise ConfigurationError("PostgreSQL needs the package's extra 'postgres' to be installed") from None
+    reads = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+    return Database(writes=engine, reads=reads)
+
+
+async def _try_out(database: Database, url: URL) -> None:
+    try:
+        async with database.writing():
+            pass
+    except DispatcherError as error:
+        if not isinstance(error.__cause__, DBAPIError):
+            raise
+        if not database.is_postgres:
+            raise ConfigurationError(
+                f"the SQLite database {url.database!r} can't be opened for writing"
+            ) from None
+        if isinstance(error, UnavailableError):
+            raise
+        raise ConfigurationError(
+            f"the server refused database {url.database!r}: check its name, the user and the password"
+        ) from None

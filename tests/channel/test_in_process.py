@@ -1,0 +1,94 @@
+import asyncio
+
+import pytest
+
+from dispatcher.channel.channel import Inbound
+from dispatcher.channel.in_process import InProcessChannel, InProcessRules
+from dispatcher.errors import OutcomeUnknownError
+from dispatcher.protocol.link import Settlement
+
+
+async def never(_: bytes) -> bytes:
+    await asyncio.Event().wait()
+    return b""
+
+
+async def take(_: bytes) -> Settlement:
+    return Settlement.ACK
+
+
+async def refuse(_: bytes) -> Settlement:
+    return Settlement.DEAD
+
+
+def inbound(on_result=take, on_registry=never) -> Inbound:
+    return Inbound(
+        on_result=on_result,
+        on_registry=on_registry,
+        on_heartbeat=lambda _: None,
+        on_wake=lambda _: None,
+        on_registry_change=lambda: None,
+    )
+
+
+async def test_nothing_is_taken_while_the_channel_is_closed():
+    link = InProcessChannel().link()
+
+    await link.beat(b"alive")
+    with pytest.raises(OutcomeUnknownError):
+        await link.call(b"register")
+    with pytest.raises(OutcomeUnknownError):
+        await link.publish_result(b"result")
+
+
+async def test_a_registry_call_without_an_answer_ends_in_time():
+    channel = InProcessChannel(InProcessRules(reply_timeout_s=0))
+
+    async with channel.open(inbound()):
+        with pytest.raises(OutcomeUnknownError):
+            await channel.link().call(b"register")
+
+
+async def test_only_the_latest_dead_letters_are_kept():
+    channel = InProcessChannel(InProcessRules(dead_letters=2))
+
+    async with channel.open(inbound(on_result=refuse)):
+        for number in range(5):
+            await channel.link().publish_result(b"%d" % number)
+
+    assert channel.dead_letters == (b"3", b"4")
+
+
+async def test_closing_waits_for_results_in_hand():
+    channel, reached, go_on = InProcessChannel(), asyncio.Event(), asyncio.Event()
+
+    async def slow(_: bytes) -> Settlement:
+        reached.set()
+        await go_on.wait()
+        return Settlement.ACK
+
+    async with asyncio.TaskGroup() as group:
+        async with channel.open(inbound(on_result=slow)):
+            publishing = group.create_task(channel.link().publish_result(b"result"))
+            await reached.wait()
+            asyncio.get_running_loop().call_soon(go_on.set)
+
+        assert go_on.is_set()
+        await publishing
+
+
+async def test_a_result_that_is_not_taken_before_closing_stays_with_the_agent():
+    channel = InProcessChannel(InProcessRules(requeue_pause_s=0))
+    offered = asyncio.Event()
+
+    async def not_now(_: bytes) -> Settlement:
+        offered.set()
+        return Settlement.REQUEUE
+
+    async with asyncio.TaskGroup() as group:
+        async with channel.open(inbound(on_result=not_now)):
+            publishing = group.create_task(channel.link().publish_result(b"result"))
+            publishing.add_done_callback(lambda task: task.exception())
+            await offered.wait()
+        with pytest.raises(OutcomeUnknownError):
+            await asyncio.shield(publishing)

@@ -1,0 +1,361 @@
+"""What every channel must do, as tests that each adapter's test class inherits."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import pytest
+
+from dispatcher.channel.channel import Channel, Inbound
+from dispatcher.errors import DeliveryError, RefusedError, TooLargeError, UnroutableError
+from dispatcher.identifiers import AgentId, ReplicaId, RequestId
+from dispatcher.protocol.frames import TaskFrame, TaskPayload
+from dispatcher.protocol.link import Delivery, Link, Settlement
+from dispatcher.protocol.topology import DELIVERY_LIMIT, MAX_FRAME_BYTES
+
+DEADLINE_S = 20.0
+ORDER = AgentId("order")
+Kept = TypeVar("Kept")
+
+
+def task(text: str, agent_id: AgentId = ORDER) -> TaskFrame:
+    """A task frame that can be told from others by its text."""
+    return TaskFrame(
+        request_id="request",
+        task_id="task",
+        attempt=1,
+        idempotency_key="request:0",
+        token="0123456789abcdef",
+        agent_id=agent_id,
+        capability="order.query",
+        payload=TaskPayload(text=text),
+        budget_ms=1000,
+        start_within_ms=1000,
+        reply_to="results",
+    )
+
+
+def text_of(delivery: Delivery) -> str:
+    """The text of a delivered task frame."""
+    return TaskFrame.model_validate_json(delivery.body).payload.text
+
+
+@dataclass
+class Recorder:
+    """The dispatcher's side: keeps what arrives and settles results as told, else with ACK."""
+
+    results: list[bytes] = field(default_factory=list)
+    heartbeats: list[bytes] = field(default_factory=list)
+    wakes: list[RequestId] = field(default_factory=list)
+    registry_changes: int = 0
+    answers: deque[Settlement | Exception] = field(default_factory=deque)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def inbound(self) -> Inbound:
+        """What the channel calls."""
+        return Inbound(
+            on_result=self._on_result,
+            on_registry=self._on_registry,
+            on_heartbeat=self._keep(self.heartbeats),
+            on_wake=self._keep(self.wakes),
+            on_registry_change=self._on_registry_change,
+        )
+
+    async def until(self, is_reached: Callable[[], bool]) -> None:
+        """Wait until something that arrived made the condition true."""
+        async with asyncio.timeout(DEADLINE_S):
+            while not is_reached():
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def _on_result(self, frame: bytes) -> Settlement:
+        self._keep(self.results)(frame)
+        answer = self.answers.popleft() if self.answers else Settlement.ACK
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def _on_registry(self, frame: bytes) -> bytes:
+        return b"reply to " + frame
+
+    def _on_registry_change(self) -> None:
+        self.registry_changes += 1
+        self._changed.set()
+
+    def _keep(self, kept: list[Kept]) -> Callable[[Kept], None]:
+        def keep(item: Kept) -> None:
+            kept.append(item)
+            self._changed.set()
+
+        return keep
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replica:
+    """One dispatcher and what it received."""
+
+    replica_id: ReplicaId
+    channel: Channel
+    received: Recorder
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """Open replicas, an agent's link to them, and a way to read the next dead letter."""
+
+    replicas: Sequence[Replica]
+    link: Link
+    next_dead_task: Callable[[AgentId], Awaitable[bytes]]
+    next_dead_result: Callable[[], Awaitable[bytes]]
+
+    @property
+    def channel(self) -> Channel:
+        """The first replica's."""
+        return self.replicas[0].channel
+
+    @property
+    def received(self) -> Recorder:
+        """What the first replica received."""
+        return self.replicas[0].received
+
+
+@asynccontextmanager
+async def consuming(link: Link, prefetch: int = 8) -> AsyncIterator[AsyncIterator[Delivery]]:
+    """An instance of the agent."""
+    async with link.deliveries(ORDER, prefetch) as deliveries:
+        yield deliveries
+
+
+async def following(deliveries: AsyncIterator[Delivery]) -> Delivery:
+    """The next delivery, within the deadline."""
+    async with asyncio.timeout(DEADLINE_S):
+        return await anext(deliveries)
+
+
+class ChannelBehaviour(ABC):
+    """Inherited by one test class for each channel."""
+
+    @abstractmethod
+    def make(self, *, replicas: int = 1, max_length: int | None = None) -> AbstractAsyncContextManager[World]:
+        """A running world of its own; queues hold at most `max_length` waiting tasks."""
+
+    async def test_a_task_is_delivered_once_while_all_is_well(self):
+        async with self.make() as world, consuming(world.link) as deliveries:
+            await world.channel.prepare(ORDER)
+
+            for text in ("first", "second"):
+                await world.channel.send(ORDER, task(text))
+            got = [await following(deliveries), await following(deliveries)]
+            for delivery in got:
+                await delivery.settle(Settlement.ACK)
+
+            assert [text_of(delivery) for delivery in got] == ["first", "second"]
+
+    async def test_the_delivered_frame_is_the_one_that_was_sent(self):
+        async with self.make() as world, consuming(world.link) as deliveries:
+            await world.channel.prepare(ORDER)
+            sent = task("上周买的手机")
+
+            await world.channel.send(ORDER, sent)
+
+            assert TaskFrame.model_validate_json((await following(deliveries)).body) == sent
+
+    async def test_tasks_wait_for_a_consumer_in_their_order(self):
+        async with self.make() as world:
+            await world.channel.prepare(ORDER)
+            for text in ("first", "second", "third"):
+                await world.channel.send(ORDER, task(text))
+
+            async with consuming(world.link) as deliveries:
+                got = [text_of(await following(deliveries)) for _ in range(3)]
+
+            assert got == ["first", "second", "third"]
+
+    async def test_an_unsettled_task_is_delivered_again_after_its_consumer_left(self):
+        async with self.make() as world:
+            await world.channel.prepare(ORDER)
+            await world.channel.send(ORDER, task("kept"))
+            await world.channel.send(ORDER, task("done"))
+            async with consuming(world.link) as deliveries:
+                await following(deliveries)
+                await (await following(deliveries)).settle(Settlement.ACK)
+
+            async with consuming(world.link) as deliveries:
+                again = await following(deliveries)
+                await again.settle(Settlement.ACK)
+                await world.channel.send(ORDER, task("last"))
+                last = await following(deliveries)
+
+            assert [text_of(again), text_of(last)] == ["kept", "last"]
+
+    async def test_settling_twice_or_too_late_does_nothing(self):
+        async with self.make() as world:
+            await world.channel.prepare(ORDER)
+            await world.channel.send(ORDER, task("first"))
+            async with consuming(world.link) as deliveries:
+                first = await following(deliveries)
+                await first.settle(Settlement.REQUEUE)
+                await first.settle(Settlement.DEAD)
+                second = await following(deliveries)
+            await second.settle(Settlement.ACK)
+
+            async with consuming(world.link) as deliveries:
+                third = await following(deliveries)
+
+            assert text_of(third) == "first"
+
+    async def test_no_more_than_prefetch_tasks_are_unsettled(self):
+        async with self.make() as world, consuming(world.link, prefetch=1) as busy:
+            await world.channel.prepare(ORDER)
+            for text in ("first", "second"):
+                await world.channel.send(ORDER, task(text))
+            first = await following(busy)
+
+            async with consuming(world.link, prefetch=1) as idle:
+                second = await following(idle)
+
+            assert {text_of(first), text_of(second)} == {"first", "second"}
+
+    async def test_sending_to_an_unknown_agent_is_unroutable(self):
+        async with self.make() as world:
+            with pytest.raises(UnroutableError):
+                await world.channel.send(AgentId("nobody"), task("lost"))
+
+    async def test_a_dead_task_goes_to_the_dead_letters_and_the_queue_moves_on(self):
+        async with self.make() as world, consuming(world.link, prefetch=1) as deliveries:
+            await world.channel.prepare(ORDER)
+            await world.channel.send(ORDER, task("poison"))
+            await world.channel.send(ORDER, task("good"))
+
+            await (await following(deliveries)).settle(Settlement.DEAD)
+            good = await following(deliveries)
+            dead = await world.next_dead_task(ORDER)
+
+            assert text_of(good) == "good"
+            assert TaskFrame.model_validate_json(dead).payload.text == "poison"
+
+    async def test_a_task_given_back_too_often_ends_in_the_dead_letters(self):
+        async with self.make() as world, consuming(world.link) as deliveries:
+            await world.channel.prepare(ORDER)
+            await world.channel.send(ORDER, task("poison"))
+
+            for _ in range(DELIVERY_LIMIT + 1):
+                await (await following(deliveries)).settle(Settlement.REQUEUE)
+            dead = await world.next_dead_task(ORDER)
+
+            assert TaskFrame.model_validate_json(dead).payload.text == "poison"
+
+    async def test_a_full_queue_refuses_and_takes_again_when_there_is_room(self):
+        async with self.make(max_length=2) as world:
+            await world.channel.prepare(ORDER)
+
+            with pytest.raises(RefusedError):
+                for number in range(20):
+                    await world.channel.send(ORDER, task(str(number)))
+
+            async with consuming(world.link) as deliveries:
+                await (await following(deliveries)).settle(Settlement.ACK)
+
+    async def test_a_frame_that_is_too_large_is_refused_and_harms_no_other(self):
+        async with self.make() as world:
+            await world.channel.prepare(ORDER)
+            too_large = task("x" * MAX_FRAME_BYTES)
+
+            outcomes = await asyncio.gather(
+                *(world.channel.send(ORDER, task(str(number))) for number in range(10)),
+                world.channel.send(ORDER, too_large),
+                *(world.channel.send(ORDER, task(str(number))) for number in range(10)),
+                return_exceptions=True,
+            )
+
+            assert [type(outcome) for outcome in outcomes if outcome] == [TooLargeError]
+            with pytest.raises(TooLargeError):
+                await world.link.publish_result(b"x" * (MAX_FRAME_BYTES + 1))
+
+    async def test_a_result_is_offered_again_until_it_is_taken(self):
+        async with self.make() as world:
+            world.received.answers.extend([Settlement.REQUEUE, Settlement.REQUEUE])
+
+            await world.link.publish_result(b"result")
+
+            await world.received.until(lambda: len(world.received.results) == 3)
+            assert set(world.received.results) == {b"result"}
+
+    @pytest.mark.parametrize(
+        "answer", [Settlement.DEAD, ValueError("broken handler")], ids=["dead", "raised"]
+    )
+    async def test_a_result_nobody_can_use_goes_to_the_dead_letters(self, answer: Settlement | Exception):
+        async with self.make() as world:
+            world.received.answers.append(answer)
+
+            await world.link.publish_result(b"unreadable")
+            await world.link.publish_result(b"good")
+
+            await world.received.until(lambda: b"good" in world.received.results)
+            assert await world.next_dead_result() == b"unreadable"
+            assert sorted(world.received.results) == [b"good", b"unreadable"]
+
+    async def test_a_registry_call_gets_its_own_reply(self):
+        async with self.make(replicas=2) as world:
+            replies = await asyncio.gather(*(world.link.call(b"%d" % number) for number in range(20)))
+
+            assert replies == [b"reply to %d" % number for number in range(20)]
+
+    async def test_a_heartbeat_reaches_every_replica(self):
+        async with self.make(replicas=2) as world:
+            await world.link.beat(b"alive")
+
+            for replica in world.replicas:
+                received = replica.received
+                await received.until(lambda received=received: received.heartbeats == [b"alive"])
+
+    async def test_a_wake_up_reaches_the_named_replica(self):
+        async with self.make(replicas=2) as world:
+            named, others = world.replicas[-1], world.replicas[:-1]
+
+            await world.channel.wake(named.replica_id, RequestId("request"))
+
+            await named.received.until(lambda: named.received.wakes == [RequestId("request")])
+            assert not any(other.received.wakes for other in others)
+
+    async def test_a_registry_change_is_announced_to_the_other_replicas_only(self):
+        async with self.make(replicas=2) as world:
+            sender, others = world.replicas[0], world.replicas[1:]
+
+            await sender.channel.announce_registry_change()
+            await world.link.beat(b"after it")
+
+            await sender.received.until(lambda: bool(sender.received.heartbeats))
+            assert sender.received.registry_changes == 0
+            for other in others:
+                await other.received.until(lambda other=other: other.received.registry_changes == 1)
+
+    async def test_it_closes_cleanly_under_load(self):
+        async with asyncio.timeout(DEADLINE_S), self.make() as world:
+            await world.channel.prepare(ORDER)
+            async with consuming(world.link) as deliveries, asyncio.TaskGroup() as load:
+                answering = load.create_task(_answer(world.link, deliveries))
+                sending = load.create_task(_send_for_ever(world.channel))
+                await world.received.until(lambda: len(world.received.results) > 20)
+                sending.cancel()
+                answering.cancel()
+        assert not world.channel.is_ready()
+
+
+async def _send_for_ever(channel: Channel) -> None:
+    while True:
+        await asyncio.gather(*(channel.send(ORDER, task("load")) for _ in range(5)))
+
+
+async def _answer(link: Link, deliveries: AsyncIterator[Delivery]) -> None:
+    async for delivery in deliveries:
+        try:
+            await link.publish_result(delivery.body)
+        except DeliveryError:
+            await delivery.settle(Settlement.REQUEUE)
+        else:
+            await delivery.settle(Settlement.ACK)

@@ -1,0 +1,158 @@
+from dataclasses import replace
+
+import pytest
+
+from dispatcher.identifiers import AgentId, Capability, InstanceId, LeaseId, new_id
+from dispatcher.protocol.declaration import CapabilityDeclaration, Declaration
+from dispatcher.registry.agent import Agent, InboxKind, Instance
+from dispatcher.registry.repository import CapabilityContract
+from dispatcher.store.agents import SqlAgents
+from dispatcher.store.engine import Database
+
+ORDER = AgentId("order")
+
+
+def agent_of(agent_id: AgentId = ORDER, *capabilities: str, digest: str = "digest-1") -> Agent:
+    declared = [
+        CapabilityDeclaration(name=c, descriptions=["查询订单"]) for c in capabilities or ("order.query",)
+    ]
+    return Agent(
+        agent_id=agent_id,
+        declaration=Declaration(capabilities=declared),
+        digest=digest,
+        environment="production",
+    )
+
+
+def instance_of(agent_id: AgentId = ORDER, name: str = "host-1") -> Instance:
+    return Instance(
+        agent_id=agent_id,
+        name=name,
+        instance_id=InstanceId(new_id()),
+        lease_id=LeaseId(new_id()),
+        inbox=InboxKind.POSTGRES,
+    )
+
+
+def contract_of(capability: str, **properties: object) -> CapabilityContract:
+    return CapabilityContract(
+        capability=Capability(capability), input_schema={"properties": properties}, output_schema={}
+    )
+
+
+@pytest.fixture
+def agents(database: Database) -> SqlAgents:
+    return SqlAgents(database)
+
+
+async def test_an_empty_registry_has_version_zero(agents: SqlAgents):
+    snapshot = await agents.load()
+
+    assert (snapshot.version, snapshot.agents, snapshot.instances, snapshot.contracts) == (0, (), (), ())
+
+
+async def test_what_is_saved_is_loaded_again(agents: SqlAgents):
+    agent, instance = agent_of(), instance_of()
+    contract = contract_of("order.query", amount={"type": "number"})
+
+    version = await agents.save(agent, instance, [contract])
+
+    snapshot = await agents.load()
+    assert version == snapshot.version == await agents.version() == 1
+    assert snapshot.agents == (agent,)
+    assert snapshot.contracts == (replace(contract, declared_by=frozenset({ORDER})),)
+    (loaded,) = snapshot.instances
+    assert replace(loaded, seen_age_s=0.0) == instance
+    assert loaded.seen_age_s == pytest.approx(0, abs=5)
+
+
+async def test_an_unchanged_declaration_does_not_raise_the_version(agents: SqlAgents):
+    await agents.save(agent_of(), instance_of(name="host-1"), [])
+
+    version = await agents.save(agent_of(), instance_of(name="host-2"), [])
+
+    assert version == 1
+    assert len((await agents.load()).instances) == 2
+
+
+async def test_a_changed_declaration_replaces_the_old_one(agents: SqlAgents):
+    await agents.save(agent_of(), instance_of(), [])
+    changed = agent_of(ORDER, "order.query", "order.cancel", digest="digest-2")
+
+    version = await agents.save(changed, instance_of(), [])
+
+    assert version == 2
+    assert (await agents.load()).agents == (changed,)
+
+
+async def test_registering_a_name_again_fences_its_older_lease_and_no_sibling(agents: SqlAgents):
+    old, sibling, new = instance_of(), instance_of(name="host-2"), instance_of()
+    for instance in (old, sibling, new):
+        await agents.save(agent_of(), instance, [])
+
+    assert not await agents.set_draining(ORDER, old.lease_id)
+    assert not await agents.remove_instance(ORDER, old.lease_id)
+    assert {i.lease_id for i in (await agents.load()).instances} == {sibling.lease_id, new.lease_id}
+
+
+async def test_contracts_that_are_not_given_are_left_alone(agents: SqlAgents):
+    await agents.save(agent_of(), instance_of(), [contract_of("order.query", a=1)])
+
+    await agents.save(agent_of(), instance_of(), [contract_of("order.cancel", b=1)])
+    await agents.save(agent_of(), instance_of(), [contract_of("order.cancel", c=1)])
+
+    schemas = {c.capability: c.input_schema["properties"] for c in (await agents.load()).contracts}
+    assert schemas == {"order.query": {"a": 1}, "order.cancel": {"c": 1}}
+
+
+async def test_an_instance_can_drain_and_leave_while_its_agent_stays(agents: SqlAgents):
+    instance = instance_of()
+    await agents.save(agent_of(), instance, [])
+
+    drained = await agents.set_draining(ORDER, instance.lease_id)
+    draining = (await agents.load()).instances[0].draining
+    removed = await agents.remove_instance(ORDER, instance.lease_id)
+
+    snapshot = await agents.load()
+    assert (drained, draining, removed) == (True, True, True)
+    assert (len(snapshot.agents), snapshot.instances) == (1, ())
+
+
+async def test_a_lease_of_another_agent_gives_no_right(agents: SqlAgents):
+    instance = instance_of()
+    await agents.save(agent_of(), instance, [])
+
+    assert not await agents.set_draining(AgentId("faq"), instance.lease_id)
+    assert not await agents.remove_instance(AgentId("faq"), instance.lease_id)
+
+
+async def test_signs_of_life_count_for_current_leases_only(agents: SqlAgents):
+    instance = instance_of()
+    await agents.save(agent_of(), instance, [])
+
+    await agents.touch([instance.instance_id, InstanceId("gone"), InstanceId("long-gone")])
+    await agents.touch([])
+
+    (loaded,) = (await agents.load()).instances
+    assert loaded.seen_age_s == pytest.approx(0, abs=5)
+
+
+async def test_removing_an_agent_takes_its_leases_and_the_contracts_nobody_else_declares(agents: SqlAgents):
+    faq = AgentId("faq")
+    contracts = [contract_of("order.query"), contract_of("faq.ask")]
+    await agents.save(agent_of(ORDER, "order.query", "faq.ask"), instance_of(), contracts)
+    await agents.save(agent_of(faq, "faq.ask"), instance_of(faq), [])
+
+    removed = await agents.remove_agent(ORDER)
+
+    snapshot = await agents.load()
+    assert removed
+    assert snapshot.version == 3
+    assert [agent.agent_id for agent in snapshot.agents] == [faq]
+    assert [instance.agent_id for instance in snapshot.instances] == [faq]
+    assert [(c.capability, c.declared_by) for c in snapshot.contracts] == [("faq.ask", {faq})]
+
+
+async def test_removing_an_unknown_agent_changes_nothing(agents: SqlAgents):
+    assert not await agents.remove_agent(ORDER)
+    assert await agents.version() == 0

@@ -1,0 +1,30 @@
+"""The in-process channel passes the suite."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from dispatcher.channel.in_process import InProcessChannel, InProcessRules
+from dispatcher.channel.task_queue import QueueRules
+from dispatcher.identifiers import AgentId, ReplicaId
+from tests.conformance.channel_behaviour import ChannelBehaviour, Recorder, Replica, World
+
+
+class TestInProcessChannel(ChannelBehaviour):
+    """There is never more than one replica in a process."""
+
+    @asynccontextmanager
+    async def make(self, *, replicas: int = 1, max_length: int | None = None) -> AsyncIterator[World]:
+        queue = QueueRules() if max_length is None else QueueRules(max_length=max_length)
+        channel = InProcessChannel(InProcessRules(queue=queue, requeue_pause_s=0))
+        received = Recorder()
+
+        async def next_dead(_agent_id: AgentId | None = None) -> bytes:
+            return channel.dead_letters[-1]
+
+        async with channel.open(received.inbound()):
+            yield World(
+                replicas=[Replica(replica_id=ReplicaId("only"), channel=channel, received=received)],
+                link=channel.link(),
+                next_dead_task=next_dead,
+                next_dead_result=next_dead,
+            )

@@ -1,0 +1,61 @@
+"""Real services and data for the tests; what is missing skips locally and fails in CI."""
+
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import asyncpg
+import pytest
+
+from tests.services.environment import DATA, POSTGRES, RABBITMQ, is_ci, variable
+
+_MARKS = {"amqp_url": "rabbitmq", "own_broker": "rabbitmq", "postgres_url": "postgres", "data_dir": "data"}
+
+
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Mark each test with the services its fixtures use."""
+    for item in items:
+        for fixture in getattr(item, "fixturenames", ()):
+            if fixture in _MARKS:
+                item.add_marker(_MARKS[fixture])
+
+
+def _service(name: str) -> str:
+    """The address of a service; without one the test skips, or fails in CI."""
+    address = variable(name)
+    if address is not None:
+        return address
+    reason = f"{name} is not set; run `python -m tests.services -- pytest`"
+    if is_ci():
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture
+def amqp_url() -> str:
+    """A broker shared by all tests; use names of your own (a fresh `Topology.prefix`)."""
+    return _service(RABBITMQ)
+
+
+@pytest.fixture
+async def postgres_url() -> AsyncIterator[str]:
+    """A fresh, empty database of this test's own, dropped afterwards."""
+    server = _service(POSTGRES)
+    name = f"test_{secrets.token_hex(8)}"
+    connection = await asyncpg.connect(server)
+    try:
+        await connection.execute(f"CREATE DATABASE {name} TEMPLATE template0")
+        yield urlsplit(server)._replace(path=f"/{name}").geturl()
+    finally:
+        await connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        await connection.close()
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder with the evaluation data."""
+    folder = Path(variable(DATA) or Path(__file__).parents[2] / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip(f"no evaluation data in {folder}; set {DATA}")
+    return folder

@@ -1,0 +1,135 @@
+"""Small states and parts for tests of the dispatch rules."""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from dispatcher.dispatch.accept import Arrival, first_step
+from dispatcher.dispatch.assign import Assigner, Assignment, AttemptRules
+from dispatcher.dispatch.request import Attempt, AttemptStatus, ChatMessage, Request, RequestState, Task
+from dispatcher.identifiers import AgentId, CallerId, Capability, ReplicaId, RequestId
+from dispatcher.intents.plan import Intent, Link, Plan, Source
+from dispatcher.protocol.frames import ResultBody, ResultFrame, ResultStatus
+from dispatcher.routing.decision import Decision, Outcome, Weights
+
+NOW = 1_000_000
+ORDER = Capability("order.query")
+QUOTE = Capability("promotion.quote")
+
+
+def intent(position: int, capability: Capability | None = ORDER, **changes: object) -> Intent:
+    """An intent with the confidence 0.9."""
+    made = Intent(position=position, text=f"wish {position}", capability=capability, confidence=0.9)
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def link(field: str, *sources: tuple[int, str], required: bool = False) -> Link:
+    """An input field fed by (position, output) pairs."""
+    return Link(
+        field=field,
+        sources=tuple(Source(position=position, output=output) for position, output in sources),
+        required=required,
+    )
+
+
+def decision(agent_id: str | None, outcome: Outcome = Outcome.SELECTED) -> Decision:
+    """A decision for an agent, or for nobody."""
+    return Decision(
+        text="wish",
+        outcome=outcome if agent_id is None else Outcome.SELECTED,
+        reason="test",
+        capability=ORDER,
+        agent_id=AgentId(agent_id) if agent_id else None,
+        similarity=0.9,
+        score=0.8,
+        scope_score=0.5,
+        scope_floor=0.2,
+        candidates=(),
+        left_out={},
+        weights=Weights(),
+        encoder_id="test",
+        registry_version=1,
+        calibration="self",
+        retry_after_s=None if agent_id else 3,
+    )
+
+
+class Agents:
+    """A `Choose` over a fixed list: the first agent not tried yet, else nobody."""
+
+    def __init__(self, *agents: str, idempotent: bool = True, outcome: Outcome = Outcome.UNAVAILABLE):
+        self.agents = list(agents)
+        self.idempotent = idempotent
+        self.outcome = outcome
+
+    def __call__(
+        self,
+        request: Request,
+        intent: Intent,
+        inputs: Mapping[str, object],
+        tried: frozenset[AgentId],
+    ) -> Assignment:
+        left = [agent for agent in self.agents if agent not in tried]
+        made = decision(left[0] if left else None, self.outcome)
+        return Assignment(decision=made, idempotent=self.idempotent, timeout_ms=30_000)
+
+
+def assigner(
+    choose: Agents | None = None,
+    *,
+    has_room: Callable[[AgentId], bool] = lambda _: True,
+    rules: AttemptRules | None = None,
+) -> Assigner:
+    """An assigner of replica `r1` with numbered tokens and a seeded source of chance."""
+    numbers = iter(range(1, 1000))
+    return Assigner(
+        rules=rules or AttemptRules(),
+        choose=choose or Agents("a1", "a2"),
+        has_room=has_room,
+        new_token=lambda: f"token-of-attempt-{next(numbers):04}",
+        chance=random.Random(1),
+        replica=ReplicaId("r1"),
+    )
+
+
+def accepted(*intents: Intent, by: Assigner | None = None, language: str = "en") -> RequestState:
+    """The state right after these intents were accepted at NOW."""
+    arrival = Arrival(
+        request_id=RequestId("q1"),
+        caller=CallerId("shop"),
+        message=ChatMessage(message="a message", environment="production"),
+        plan=Plan(intents=intents or (intent(0),), language=language),
+    )
+    return first_step(arrival, NOW, by or assigner()).state
+
+
+def published(state: RequestState, position: int = 0) -> RequestState:
+    """The state with the newest attempt of a task published at NOW."""
+    newest = state.attempts_of(state.tasks[position].task_id)[-1]
+    sent = replace(newest, status=AttemptStatus.PUBLISHED, published_ms=NOW, lapse_ms=NOW + newest.timeout_ms)
+    attempts = tuple(sent if a == newest else a for a in state.attempts)
+    return replace(state, attempts=attempts)
+
+
+def newest(state: RequestState, position: int = 0) -> Attempt:
+    """The newest attempt of a task."""
+    return state.attempts_of(state.tasks[position].task_id)[-1]
+
+
+def task_of(state: RequestState, position: int = 0) -> Task:
+    """The task at a position."""
+    return state.tasks[position]
+
+
+def result(given: Attempt, /, status: ResultStatus = ResultStatus.SUCCESS, **changes: object) -> ResultFrame:
+    """A result frame with the attempt's own token."""
+    fields: dict[str, object] = {
+        "request_id": given.request_id,
+        "task_id": given.task_id,
+        "attempt": given.number,
+        "token": given.token,
+        "instance_id": "i1",
+        "status": status,
+        "result": ResultBody(text="done", data={"amount": 12.5}),
+    }
+    return ResultFrame.model_validate({**fields, **changes})

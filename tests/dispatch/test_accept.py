@@ -1,0 +1,64 @@
+from dispatcher.dispatch.request import AttemptStatus, RequestStatus, TaskStatus
+from dispatcher.routing.decision import Outcome
+from tests.dispatch.builders import NOW, QUOTE, Agents, accepted, assigner, intent, link, newest, task_of
+
+
+def test_independent_intents_all_get_their_first_attempt_at_once() -> None:
+    state = accepted(intent(0), intent(1, QUOTE))
+
+    assert [t.status for t in state.tasks] == [TaskStatus.OPEN, TaskStatus.OPEN]
+    assert [a.status for a in state.attempts] == [AttemptStatus.DUE, AttemptStatus.DUE]
+    assert all(a.claimed_by == "r1" and a.claimed_until_ms == NOW + 10_000 for a in state.attempts)
+
+
+def test_work_for_a_full_agent_stays_unclaimed_in_the_ledger() -> None:
+    state = accepted(by=assigner(has_room=lambda _: False))
+
+    assert newest(state).claimed_by is None
+    assert newest(state).status is AttemptStatus.DUE
+
+
+def test_an_out_of_scope_message_ends_at_once_as_fallback() -> None:
+    state = accepted(by=assigner(Agents(outcome=Outcome.OUT_OF_SCOPE)))
+
+    assert state.request.status is RequestStatus.FALLBACK
+    assert state.attempts == ()
+    assert "wish 0" in (state.request.answer or "")
+
+
+def test_a_required_field_that_only_the_user_knows_is_asked_for() -> None:
+    state = accepted(intent(0, missing=("order_number",)))
+
+    assert task_of(state).status is TaskStatus.NEEDS_INPUT
+    assert "order_number" in (state.request.answer or "")
+
+
+def test_a_dependent_task_waits_and_costs_no_attempt() -> None:
+    state = accepted(intent(0), intent(1, QUOTE, links=(link("amount", (0, "amount")),)))
+
+    assert task_of(state, 1).status is TaskStatus.WAITING
+    assert state.attempts_of(task_of(state, 1).task_id) == ()
+
+
+def test_a_required_field_is_skipped_for_when_its_producer_cannot_run() -> None:
+    quote = intent(1, QUOTE, links=(link("amount", (0, "amount"), required=True),))
+
+    state = accepted(intent(0, missing=("order_number",)), quote)
+
+    assert task_of(state, 1).status is TaskStatus.SKIPPED
+    assert task_of(state, 1).reason == "amount"
+
+
+def test_an_optional_field_goes_on_without_a_producer_that_cannot_run() -> None:
+    quote = intent(1, QUOTE, links=(link("amount", (0, "amount")),), inputs={"code": "x"})
+
+    state = accepted(intent(0, missing=("order_number",)), quote)
+
+    assert task_of(state, 1).status is TaskStatus.OPEN
+    assert task_of(state, 1).inputs == {"code": "x"}
+
+
+def test_a_task_not_declared_idempotent_keeps_its_whole_time_for_one_attempt() -> None:
+    state = accepted(by=assigner(Agents("a1", idempotent=False)))
+
+    assert newest(state).timeout_ms == 30_000

@@ -1,0 +1,92 @@
+from dataclasses import replace
+
+import pytest
+
+from dispatcher.dispatch.answer import SENTENCES, merge_answer, part_sentence, request_status
+from dispatcher.dispatch.part import parts
+from dispatcher.dispatch.request import RequestStatus, TaskStatus
+from dispatcher.dispatch.settle import settle
+from dispatcher.routing.decision import Outcome
+from tests.dispatch.builders import NOW, Agents, accepted, assigner, intent, newest, result, task_of
+
+DONE = TaskStatus.COMPLETED
+OUT = TaskStatus.OUT_OF_SCOPE
+FAILED = TaskStatus.FAILED
+ASKS = TaskStatus.NEEDS_INPUT
+
+
+@pytest.mark.parametrize(
+    ("statuses", "expected"),
+    [
+        ([DONE, DONE], RequestStatus.COMPLETED),
+        ([OUT, OUT], RequestStatus.FALLBACK),
+        ([DONE, OUT], RequestStatus.PARTIAL),
+        ([DONE, FAILED], RequestStatus.PARTIAL),
+        ([ASKS], RequestStatus.PARTIAL),
+        ([FAILED, OUT], RequestStatus.FAILED),
+        ([TaskStatus.UNAVAILABLE], RequestStatus.FAILED),
+    ],
+)
+def test_the_requests_status_sums_up_its_parts(statuses: list[TaskStatus], expected: RequestStatus) -> None:
+    task = task_of(accepted())
+
+    assert request_status([replace(task, status=s) for s in statuses]) is expected
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+@pytest.mark.parametrize("status", [s for s in TaskStatus if s.is_terminal])
+def test_every_way_to_end_has_a_sentence_in_both_languages(language: str, status: TaskStatus) -> None:
+    task = replace(task_of(accepted()), status=status, reason="order_number")
+
+    sentence = part_sentence(language, task, "my wish")
+
+    assert "my wish" in sentence
+    assert "{" not in sentence
+    assert set(SENTENCES[language]) == {s for s in TaskStatus if s.is_terminal}
+
+
+def test_the_answer_keeps_the_order_asked_and_says_what_failed() -> None:
+    state = accepted(intent(0), intent(1))
+    first = replace(task_of(state, 0), status=FAILED, error_code="agent_error")
+    second = replace(task_of(state, 1), status=DONE, result_text="It ships tomorrow.")
+
+    answer = merge_answer("en", (first, second), lambda task: state.intents[task.position])
+
+    assert answer.splitlines()[1] == "It ships tomorrow."
+    assert "wish 0" in answer.splitlines()[0]
+
+
+def test_a_long_intent_is_quoted_shortened_and_other_languages_get_english() -> None:
+    task = replace(task_of(accepted()), status=FAILED)
+
+    sentence = part_sentence("fr", task, "x" * 500)
+
+    assert "x" * 59 + "…" in sentence
+    assert len(sentence) < 150
+
+
+def test_parts_show_result_or_error_and_the_time_taken() -> None:
+    state = accepted()
+    done = settle(state, NOW + 40, result(newest(state)), assigner()).state
+
+    (part,) = parts(done)
+
+    assert part.result == {"text": "done", "data": {"amount": 12.5}}
+    assert part.error is None
+    assert part.elapsed_ms == 40
+    assert part.attempts == 1
+
+
+def test_an_out_of_scope_part_names_no_capability() -> None:
+    (part,) = parts(accepted(by=assigner(Agents(outcome=Outcome.OUT_OF_SCOPE))))
+
+    assert part.capability is None
+    assert part.error is not None
+    assert part.error["code"] == "out_of_scope"
+
+
+def test_a_part_still_open_has_no_elapsed_time() -> None:
+    (part,) = parts(accepted())
+
+    assert part.elapsed_ms is None
+    assert part.status is TaskStatus.OPEN

@@ -1,0 +1,398 @@
+"""Hand-written parts behind the gateway, and a client that holds every response to the document."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+from fastapi.testclient import TestClient
+
+from dispatcher.dispatch.request import (
+    ChatMessage,
+    DecisionRecord,
+    Request,
+    RequestState,
+    RequestStatus,
+    Task,
+    TaskStatus,
+)
+from dispatcher.errors import DispatcherError, RegistrationError, RequestError
+from dispatcher.gateway.app import create_app
+from dispatcher.gateway.parts import GatewayParts, GatewayRules
+from dispatcher.gateway.reply import encode
+from dispatcher.identifiers import (
+    AgentId,
+    CallerId,
+    Capability,
+    InstanceId,
+    LeaseId,
+    ReplicaId,
+    RequestId,
+    TaskId,
+    new_id,
+)
+from dispatcher.intents.plan import Entity, EntityKind, Intent, Plan
+from dispatcher.protocol.declaration import Declaration
+from dispatcher.protocol.frames import HeartbeatFrame, RegisteredFrame, RegisterFrame
+from dispatcher.registry.access import Identity, Role
+from dispatcher.registry.agent import Agent, AgentStatus, InboxKind, Liveness
+from dispatcher.registry.description import AgentDescription, InstanceDescription
+from dispatcher.routing.decision import Candidate, Decision, Outcome, Rejection, Weights
+
+ORDER = Capability("order.query")
+SECRET = Capability("secret.thing")
+ALICE, BOB, ADMIN, ORDER_AGENT = "ard_alice", "ard_bob", "ard_admin", "ard_order"
+IDENTITIES = {
+    ALICE: Identity(role=Role.CALLER, subject="alice", grants=frozenset({ORDER})),
+    BOB: Identity(role=Role.CALLER, subject="bob", grants=frozenset({ORDER})),
+    ADMIN: Identity(role=Role.ADMIN, subject="root", grants=None),
+    ORDER_AGENT: Identity(role=Role.AGENT, subject="order"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submitted:
+    """What became of a message."""
+
+    request_id: RequestId
+    replayed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """What would become of one."""
+
+    plan: Plan
+    decisions: tuple[Decision, ...]
+
+
+class Access:
+    """Four known keys; `failure` is raised instead of any answer."""
+
+    def __init__(self) -> None:
+        self.failure: DispatcherError | None = None
+        self.anonymous: Identity | None = None
+
+    def authenticate(self, bearer: str) -> Identity | None:
+        if self.failure is not None:
+            raise self.failure
+        return IDENTITIES.get(bearer) or self.anonymous
+
+
+def request_state(request_id: str, caller: str, status: RequestStatus = RequestStatus.OPEN) -> RequestState:
+    """A request with one task, open or completed."""
+    is_open = status is RequestStatus.OPEN
+    request = Request(
+        request_id=RequestId(request_id),
+        caller=CallerId(caller),
+        replica=ReplicaId("r1"),
+        message="where is my order",
+        language="en",
+        environment="production",
+        session_id=None,
+        user_id=None,
+        context={},
+        idempotency_key=None,
+        body_digest="",
+        status=status,
+        answer=None if is_open else "It is on its way.",
+        created_ms=0,
+        deadline_ms=60_000,
+    )
+    intent = Intent(position=0, text="where is my order", capability=ORDER, confidence=0.9)
+    task = Task(
+        task_id=TaskId("t1"),
+        request_id=request.request_id,
+        position=0,
+        capability=ORDER,
+        status=TaskStatus.OPEN if is_open else TaskStatus.COMPLETED,
+        idempotent=True,
+        timeout_ms=30_000,
+        similarity=0.9,
+        agent_id=AgentId("order"),
+        score=0.8,
+        opened_ms=0,
+        finished_ms=None if is_open else 12,
+        result_text=None if is_open else "It is on its way.",
+        result_data=None if is_open else {"amount": 12.5},
+    )
+    return RequestState(request=request, intents=(intent,), tasks=(task,), attempts=())
+
+
+def candidate(capability: Capability, rejection: Rejection | None) -> Candidate:
+    """A candidate of the agent named like the first part of the capability."""
+    return Candidate(
+        agent_id=AgentId(capability.split(".")[0]),
+        capability=capability,
+        cosine=0.7,
+        similarity=0.9,
+        success=0.8,
+        headroom=1.0,
+        score=0.89,
+        rejection=rejection,
+    )
+
+
+def decision(capability: Capability = ORDER) -> Decision:
+    """A decision for one capability, with a candidate of another beside it."""
+    other = SECRET if capability == ORDER else ORDER
+    return Decision(
+        text="where is my order",
+        outcome=Outcome.SELECTED,
+        reason="highest score",
+        capability=capability,
+        agent_id=AgentId(capability.split(".")[0]),
+        similarity=0.9,
+        score=0.89,
+        scope_score=0.5,
+        scope_floor=0.2,
+        candidates=(candidate(capability, None), candidate(other, Rejection.OTHER_CAPABILITY)),
+        left_out={"other_capability": 3, "not_granted": 1},
+        weights=Weights(),
+        encoder_id="hashing",
+        registry_version=1,
+        calibration="self",
+    )
+
+
+@dataclass
+class StubDispatcher:
+    """Accepts everything, ends it at once when `ends`, and keeps it by caller and key."""
+
+    ends: bool = True
+    failure: Exception | None = None
+    wait_failure: Exception | None = None
+    winner: Capability = ORDER
+    submitted: list[ChatMessage] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+    states: dict[str, RequestState] = field(default_factory=dict)
+    keys: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    records: tuple[DecisionRecord, ...] = ()
+
+    async def submit(self, message: ChatMessage, identity: Identity) -> Submitted:
+        if self.failure is not None:
+            raise self.failure
+        self.submitted.append(message)
+        request_id = new_id()
+        if message.idempotency_key is not None:
+            mine = (identity.subject, message.idempotency_key)
+            known, digest = self.keys.setdefault(mine, (request_id, message.body_digest))
+            if digest != message.body_digest:
+                raise RequestError("key used with another body", code="idempotency_key_reused")
+            if known != request_id:
+                return Submitted(request_id=RequestId(known), replayed=True)
+        status = RequestStatus.COMPLETED if self.ends else RequestStatus.OPEN
+        self.states[request_id] = request_state(request_id, identity.subject, status)
+        return Submitted(request_id=RequestId(request_id), replayed=False)
+
+    async def wait(self, request_id: RequestId, seconds: float) -> RequestState:
+        self.waits.append(seconds)
+        if self.wait_failure is not None:
+            raise self.wait_failure
+        return self.states[request_id]
+
+    async def read(self, request_id: RequestId, identity: Identity) -> RequestState | None:
+        if self.failure is not None:
+            raise self.failure
+        state = self.states.get(request_id)
+        mine = state is not None and state.request.caller == identity.caller_id
+        return state if mine or identity.role is Role.ADMIN else None
+
+    async def decisions(self, request_id: RequestId, identity: Identity) -> tuple[DecisionRecord, ...] | None:
+        return None if await self.read(request_id, identity) is None else self.records
+
+    async def explain(self, message: ChatMessage, identity: Identity) -> Explanation:
+        if self.failure is not None:
+            raise self.failure
+        self.submitted.append(message)
+        entity = Entity(kind=EntityKind.ORDER_NUMBER, text="A1", value="A1", start=0, end=2)
+        intent = Intent(
+            position=0, text=message.message, capability=self.winner, confidence=0.9, entities=(entity,)
+        )
+        return Explanation(plan=Plan(intents=(intent,), language="en"), decisions=(decision(self.winner),))
+
+
+def description(agent_id: str = "order") -> AgentDescription:
+    """A live agent with one capability and one instance."""
+    declaration = Declaration.model_validate(
+        {"capabilities": [{"name": "order.query", "descriptions": ["Says where an order is."]}]}
+    )
+    agent = Agent(agent_id=AgentId(agent_id), declaration=declaration, digest="d1", environment="production")
+    instance = InstanceDescription(
+        name="host-1",
+        instance_id=InstanceId("i1"),
+        inbox=InboxKind.SQLITE,
+        liveness=Liveness.ALIVE,
+        draining=False,
+        age_s=0.5,
+        running=2,
+    )
+    status = AgentStatus(liveness=Liveness.ALIVE, capacity=8, running=2, draining=False)
+    return AgentDescription(agent=agent, status=status, success={ORDER: 0.8}, instances=(instance,))
+
+
+class StubRegistrar:
+    """Knows the agent `order`; keeps what it was told; `failure` is raised instead."""
+
+    def __init__(self) -> None:
+        self.failure: Exception | None = None
+        self.told: list[object] = []
+
+    async def register(self, frame: RegisterFrame) -> RegisteredFrame:
+        self._note(frame)
+        return RegisteredFrame(
+            agent_id=frame.agent_id,
+            instance_id=frame.instance_id,
+            lease_id="l1",
+            heartbeat_ms=5_000,
+            offline_after_ms=45_000,
+            declaration_digest="d1",
+        )
+
+    async def heartbeat_checked(self, frame: HeartbeatFrame) -> None:
+        self._note(frame)
+
+    async def drain(self, agent_id: AgentId, lease_id: LeaseId) -> None:
+        self._note(("drain", agent_id, lease_id))
+
+    async def leave(self, agent_id: AgentId, lease_id: LeaseId) -> None:
+        self._note(("leave", agent_id, lease_id))
+
+    async def remove(self, agent_id: AgentId) -> None:
+        if self.describe_one(agent_id) is None:
+            raise RegistrationError("no agent of that id is registered", code="unknown_agent")
+        self._note(("remove", agent_id))
+
+    def describe(self) -> Sequence[AgentDescription]:
+        return [description("faq"), description("order")]
+
+    def describe_one(self, agent_id: AgentId) -> AgentDescription | None:
+        return description() if agent_id == "order" else None
+
+    def _note(self, what: object) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.told.append(what)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapabilityRank:
+    """One place in a ranking."""
+
+    capability: Capability
+    agent_cosines: Mapping[AgentId, float]
+    cosine: float
+    similarity: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranking:
+    """A ranking of one text."""
+
+    text: str
+    capabilities: Sequence[CapabilityRank]
+    in_scope: bool = True
+    scope_score: float = 0.5
+    scope_floor: float = 0.2
+    calibration: str = "self"
+
+
+@dataclass
+class Api:
+    """The application over stub parts. Each response is held to the published document."""
+
+    dispatcher: StubDispatcher = field(default_factory=StubDispatcher)
+    registrar: StubRegistrar = field(default_factory=StubRegistrar)
+    access: Access = field(default_factory=Access)
+    readiness: dict[str, str | None] = field(default_factory=lambda: {"ledger": None, "broker": None})
+    is_stopping: bool = False
+    tried: list[tuple[AgentId, Declaration, Sequence[str]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        rules = GatewayRules(default_environment="production")
+        self.parts = GatewayParts(
+            dispatcher=self.dispatcher,
+            registrar=self.registrar,
+            access=self.access,
+            trial=self._trial,
+            readiness=lambda: self.readiness,
+            rules=rules,
+            stopping=lambda: self.is_stopping,
+        )
+        self.open()
+
+    def open(self, **rules):
+        """Build the application again with other rules."""
+        self.parts = replace(self.parts, rules=replace(self.parts.rules, **rules))
+        self.app = create_app(self.parts)
+        self.client = TestClient(self.app)
+        return self
+
+    async def _trial(self, agent_id, declaration, texts):
+        self.tried.append((agent_id, declaration, texts))
+        rank = CapabilityRank(
+            capability=ORDER, agent_cosines={AgentId("order"): 0.7}, cosine=0.7, similarity=0.9
+        )
+        return [Ranking(text=text, capabilities=[rank]) for text in texts]
+
+    def call(self, method, path, *, key=ALICE, headers=None, **rest):
+        """Send one request and hold the response to the document; no key when None."""
+        sent = dict(headers or {})
+        if key is not None:
+            sent.setdefault("Authorization", f"Bearer {key}")
+        response = self.client.request(method, path, headers=sent, **rest)
+        self._check(method, path.partition("?")[0], response)
+        return response
+
+    def post(self, path, body=None, **rest):
+        """POST a JSON body."""
+        return self.call("POST", path, json=body, **rest)
+
+    def send(self, raw, *, path="/v1/chat", content_type="application/json", **rest):
+        """POST bytes as they are."""
+        headers = {"Content-Type": content_type, **rest.pop("headers", {})}
+        return self.call("POST", path, content=raw, headers=headers, **rest)
+
+    def _check(self, method, path, response):
+        if response.status_code >= 400:
+            problem = response.json()
+            assert response.headers["content-type"] == "application/problem+json"
+            assert problem["status"] == response.status_code
+            assert problem["type"] == f"urn:agent-reach-dispatcher:problem:{problem['code']}"
+            assert problem["title"]
+            assert problem["detail"]
+        item = documented_path(path) if self.parts.rules.docs else None
+        if item is not None and method.lower() in item:
+            assert str(response.status_code) in item[method.lower()]["responses"], response.text
+
+
+@cache
+def published():
+    """The OpenAPI document; the same for every application."""
+    return Api().app.openapi()
+
+
+def documented_path(path):
+    """The document's entry for a path; a literal one wins over a pattern."""
+    for template, item in sorted(published()["paths"].items(), key=lambda pair: "{" in pair[0]):
+        if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", template), path):
+            return item
+    return None
+
+
+def record(position=0, number=1, capability=ORDER):
+    """A stored decision."""
+    document = encode(decision(capability)).decode()
+    return DecisionRecord(request_id=RequestId("r1"), position=position, number=number, document=document)
+
+
+def register_body(**changes):
+    """What the agent `order` sends to register."""
+    return {
+        "agent_id": "order",
+        "instance_name": "host-1",
+        "instance_id": "i1",
+        "inbox": "sqlite",
+        "declaration": {"capabilities": [{"name": "order.query", "descriptions": ["Finds orders."]}]},
+        **changes,
+    }

@@ -1,0 +1,97 @@
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dispatcher.errors import RequestError
+from dispatcher.gateway.body import MAX_DEPTH, check_media_type, digest_document, parse_document
+from tests.gateway.bad_inputs import BAD_INPUTS, MARK
+
+STORABLE = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=8)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63) + 1, 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | STORABLE
+)
+NESTED = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(STORABLE, inner, max_size=3),
+    max_leaves=8,
+)
+DOCUMENTS = st.dictionaries(STORABLE, NESTED, max_size=4)
+
+
+@settings(deadline=None)
+@given(DOCUMENTS)
+def test_every_storable_document_comes_through_unchanged(document):
+    assert parse_document(json.dumps(document).encode()) == document
+    assert parse_document(json.dumps(document, ensure_ascii=False).encode()) == document
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_document_or_a_refusal(raw):
+    try:
+        document = parse_document(raw)
+    except RequestError:
+        return
+    assert isinstance(document, dict)
+
+
+@settings(deadline=None)
+@given(DOCUMENTS)
+def test_the_digest_does_not_depend_on_the_order_of_names(document):
+    turned = dict(reversed(document.items()))
+
+    assert digest_document(turned) == digest_document(document)
+
+
+def test_documents_that_differ_have_different_digests():
+    assert digest_document({"a": 1}) != digest_document({"a": "1"})
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"x": ', "}")])
+def test_the_deepest_level_allowed_is_taken(opening, closing):
+    inside = MAX_DEPTH - 1
+
+    document = parse_document(f'{{"x": {opening * inside}1{closing * inside}}}'.encode())
+
+    assert document["x"]
+
+
+@pytest.mark.parametrize("bad", [b for b in BAD_INPUTS if b.status == 422], ids=lambda b: b.name)
+def test_what_is_not_storable_json_is_refused_by_the_pure_rule(bad):
+    if bad.code == "invalid_body":
+        assert parse_document(bad.raw) is not None
+        return
+
+    with pytest.raises(RequestError) as refusal:
+        parse_document(bad.raw)
+
+    assert refusal.value.error_code == bad.code
+    assert MARK not in refusal.value.message
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "application/json",
+        "Application/JSON",
+        "application/json; charset=UTF-8",
+        'application/json;charset="utf8"',
+    ],
+)
+def test_json_in_utf_8_is_admitted(content_type):
+    check_media_type(content_type, None)
+    check_media_type(content_type, "identity")
+
+
+@pytest.mark.parametrize(
+    "content_type", [None, "", "text/json", "application/jsonx", "application/problem+json"]
+)
+def test_other_media_types_are_not(content_type):
+    with pytest.raises(RequestError, match="Content-Type"):
+        check_media_type(content_type, None)

@@ -1,0 +1,62 @@
+"""Exact capability sets and F1 on the evaluation data, with the packaged encoder."""
+
+import pytest
+
+from dispatcher.intents.decompose import RuleDecomposer
+from dispatcher.intents.segment import DecomposeRules
+
+pytestmark = pytest.mark.timeout(180)
+
+
+def _f1(found: set[str], wanted: set[str]) -> float:
+    return 2 * len(found & wanted) / (len(found) + len(wanted))
+
+
+async def _measured(rows, ranker):
+    decomposer = RuleDecomposer(DecomposeRules())
+    exact = f1 = 0.0
+    for row in rows:
+        pieces = await decomposer.split(row["text"], ranker)
+        found = {rank.capability for rank in await ranker([piece.text for piece in pieces])}
+        wanted = set(row["agents"])
+        exact += found == wanted
+        f1 += _f1(found, wanted)
+    return exact / len(rows), f1 / len(rows)
+
+
+@pytest.mark.parametrize(
+    ("data", "registry", "floor", "least"),
+    [
+        ("shopdesk/multi.jsonl", "shopdesk", 0.202, (0.75, 0.85)),
+        ("mixclinc/eval.jsonl", "clinc150", 0.337, (0.72, 0.85)),
+    ],
+)
+async def test_wishes_are_found_as_often_as_promised(rows, prototype_ranker, data, registry, floor, least):
+    exact, f1 = await _measured(rows(data), prototype_ranker(registry, floor))
+
+    assert exact >= least[0], f"exact {exact:.3f}, F1 {f1:.3f}"
+    assert f1 >= least[1], f"exact {exact:.3f}, F1 {f1:.3f}"
+
+
+@pytest.mark.parametrize(
+    ("message", "pieces"),
+    [
+        (
+            "我上周买的手机怎么还没发货？另外现在有没有优惠？",
+            ["我上周买的手机怎么还没发货", "现在有没有优惠"],
+        ),
+        (
+            "Where is my parcel right now, and what is your return policy?",
+            ["Where is my parcel right now", "what is your return policy"],
+        ),
+        ("我搬家了，更新一下地址", ["我搬家了，更新一下地址"]),
+        ("it is my birthday, any discounts right now", ["it is my birthday, any discounts right now"]),
+        ("帮我查快递，顺便讲个笑话", ["帮我查快递", "讲个笑话"]),
+        ("Where is my parcel, and who won the world cup?", ["Where is my parcel", "who won the world cup"]),
+        ("电脑连不上VPN，而且打印机也打不出来", ["电脑连不上VPN，而且打印机也打不出来"]),
+    ],
+)
+async def test_known_kinds_of_failure_are_handled(prototype_ranker, message, pieces):
+    split = await RuleDecomposer(DecomposeRules()).split(message, prototype_ranker("shopdesk", 0.202))
+
+    assert [piece.text for piece in split] == pieces

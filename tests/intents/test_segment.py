@@ -1,0 +1,106 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dispatcher.identifiers import Capability
+from dispatcher.intents.clause import CutKind
+from dispatcher.intents.plan import MAX_INTENTS, SpanRank
+from dispatcher.intents.segment import DecomposeRules, SpanTable, all_spans, choose_spans
+
+RULES = DecomposeRules()
+S, C, W = CutKind.SENTENCE, CutKind.COMMA, CutKind.CONNECTIVE
+
+
+def _rank(name: str, score: float, *, in_scope: bool = True) -> SpanRank:
+    return SpanRank(capability=Capability(name), score=score, similarity=score, in_scope=in_scope)
+
+
+def _two(cut: CutKind, left: SpanRank, right: SpanRank, uncut: SpanRank, *, asking=(True, True)):
+    table = SpanTable(cuts=[S, cut], asking=asking, ranks={(0, 1): left, (1, 2): right, (0, 2): uncut})
+    return choose_spans(table, RULES)
+
+
+def test_a_connective_between_two_strong_wishes_stays_cut():
+    assert _two(W, _rank("a", 0.6), _rank("b", 0.5), _rank("a", 0.55)) == ((0, 1), (1, 2))
+
+
+def test_a_connective_inside_one_wish_does_not_cut():
+    assert _two(W, _rank("a", 0.6), _rank("b", 0.3), _rank("a", 0.7)) == ((0, 2),)
+
+
+def test_two_halves_that_are_both_weaker_than_the_whole_stay_together():
+    assert _two(C, _rank("a", 0.6), _rank("b", 0.58), _rank("a", 0.8)) == ((0, 2),)
+
+
+def test_neighbours_of_one_capability_are_one_wish():
+    assert _two(S, _rank("a", 0.6), _rank("a", 0.6), _rank("a", 0.5)) == ((0, 2),)
+
+
+def test_a_sentence_that_improves_its_neighbour_is_context():
+    left, right = _rank("x", 0.2, in_scope=False), _rank("address", 0.5)
+
+    assert _two(S, left, right, _rank("address", 0.55), asking=(False, True)) == ((0, 2),)
+
+
+def test_a_wish_out_of_scope_stays_a_piece_of_its_own():
+    left, right = _rank("a", 0.6), _rank("x", 0.2, in_scope=False)
+
+    assert _two(W, left, right, _rank("a", 0.4)) == ((0, 1), (1, 2))
+
+
+def test_a_wish_out_of_scope_stays_when_it_comes_first():
+    left, right = _rank("x", 0.2, in_scope=False), _rank("a", 0.6)
+
+    assert _two(C, left, right, _rank("a", 0.4)) == ((0, 1), (1, 2))
+
+
+def test_a_remark_out_of_scope_is_dropped_as_filler():
+    left, right = _rank("a", 0.6), _rank("x", 0.2, in_scope=False)
+
+    assert _two(S, left, right, _rank("a", 0.4), asking=(True, False)) == ((0, 1),)
+
+
+def test_filler_is_never_all_there_is():
+    left, right = _rank("x", 0.2, in_scope=False), _rank("y", 0.1, in_scope=False)
+
+    assert _two(S, left, right, _rank("z", 0.1, in_scope=False), asking=(False, False)) == ((0, 1),)
+
+
+def test_with_nothing_registered_the_message_is_one_piece():
+    nothing = SpanRank(capability=None, score=0.0, similarity=0.0, in_scope=False)
+
+    assert _two(S, nothing, nothing, nothing) == ((0, 2),)
+
+
+def test_the_ninth_wish_stays_with_the_eighth():
+    ranks = {
+        (first, beyond): _rank(
+            f"c{first}" if beyond == first + 1 else "mix", 0.6 if beyond == first + 1 else 0.1
+        )
+        for first, beyond in all_spans(9)
+    }
+
+    spans = choose_spans(SpanTable(cuts=[S] * 9, asking=[True] * 9, ranks=ranks), RULES)
+
+    assert spans == (*((at, at + 1) for at in range(7)), (7, 9))
+
+
+@given(st.data())
+def test_spans_are_in_order_disjoint_and_few_whatever_the_ranks(data):
+    count = data.draw(st.integers(1, 9))
+    kinds = data.draw(st.lists(st.sampled_from(CutKind), min_size=count, max_size=count))
+    asking = data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
+    rank = st.builds(
+        SpanRank,
+        capability=st.sampled_from("abc").map(Capability),
+        score=st.floats(-1, 1),
+        similarity=st.just(0.5),
+        in_scope=st.booleans(),
+    )
+    table = SpanTable(cuts=kinds, asking=asking, ranks={span: data.draw(rank) for span in all_spans(count)})
+
+    spans = choose_spans(table, RULES)
+
+    edges = [edge for span in spans for edge in span]
+    assert edges == sorted(edges)
+    assert 1 <= len(spans) <= MAX_INTENTS
+    assert all(first < beyond for first, beyond in spans)

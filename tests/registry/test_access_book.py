@@ -1,0 +1,122 @@
+"""Authentication and grants from memory."""
+
+import pytest
+
+from dispatcher.errors import UnavailableError
+from dispatcher.identifiers import CallerId, Capability
+from dispatcher.registry.access import Role
+from dispatcher.registry.access_book import AccessBook
+from dispatcher.registry.api_key import new_key
+
+SHOP, QUERY = CallerId("shop"), Capability("order.query")
+
+
+@pytest.fixture
+def book(access, clock):
+    return AccessBook(access, clock, development=False)
+
+
+@pytest.fixture
+def issue(access):
+    async def add(role, subject):
+        key, text = new_key(role, subject)
+        await access.add_key(key)
+        return key, text
+
+    return add
+
+
+async def test_a_caller_has_exactly_its_grants(book, access, issue):
+    _, text = await issue(Role.CALLER, "shop")
+    await access.set_grants(SHOP, frozenset({QUERY}))
+    await book.refresh()
+
+    identity = book.authenticate(text)
+
+    assert identity is not None
+    assert (identity.role, identity.caller_id, identity.grants) == (Role.CALLER, SHOP, {QUERY})
+    assert identity.allows(QUERY)
+    assert not identity.allows(Capability("order"))
+    assert book.grants(SHOP) == {QUERY}
+    assert book.grants(CallerId("stranger")) == frozenset()
+
+
+async def test_an_admin_may_call_everything_and_an_agent_nothing(book, access, issue):
+    _, admin = await issue(Role.ADMIN, "ops")
+    _, agent = await issue(Role.AGENT, "order")
+    await access.set_grants(CallerId("order"), frozenset({QUERY}))
+    await book.refresh()
+
+    assert book.authenticate(admin).grants is None
+    assert book.authenticate(agent).grants == frozenset()
+    assert book.grants(CallerId("ops")) is None
+
+
+async def test_a_caller_with_an_admins_name_has_no_more_than_its_grants(book, issue):
+    await issue(Role.ADMIN, "ops")
+    await issue(Role.CALLER, "ops")
+    await book.refresh()
+
+    assert book.grants(CallerId("ops")) == frozenset()
+
+
+async def test_unknown_wrong_and_revoked_keys_are_nobody(book, access, issue):
+    key, text = await issue(Role.CALLER, "shop")
+    _, stranger = new_key(Role.CALLER, "shop")
+    await book.refresh()
+    forged = f"ard_{key.key_id}_{stranger.rpartition('_')[2][:43]:a<43}"
+
+    for bearer in (None, "", "nonsense", stranger, forged):
+        assert book.authenticate(bearer) is None
+    assert book.authenticate(text) is not None
+    await access.revoke_key(key.key_id)
+    await book.refresh()
+    assert book.authenticate(text) is None
+
+
+async def test_a_copy_that_is_too_old_lets_nobody_in(book, issue, clock):
+    _, text = await issue(Role.CALLER, "shop")
+    with pytest.raises(UnavailableError):
+        book.authenticate(text)
+    await book.refresh()
+    clock.now += 30.0
+    assert book.authenticate(text) is not None
+
+    clock.now += 0.1
+
+    with pytest.raises(UnavailableError):
+        book.authenticate(text)
+    with pytest.raises(UnavailableError):
+        book.grants(SHOP)
+
+
+async def test_an_agent_registers_with_its_own_key_only(book, issue, registration):
+    texts = {
+        subject: (await issue(role, subject))[1]
+        for role, subject in (
+            (Role.AGENT, "order"),
+            (Role.AGENT, "faq"),
+            (Role.ADMIN, "ops"),
+            (Role.CALLER, "shop"),
+        )
+    }
+    await book.refresh()
+
+    def may(key):
+        return book.may_register(registration("order").model_copy(update={"key": key}))
+
+    assert [may(texts[subject]) for subject in ("order", "faq", "ops", "shop")] == [True, False, False, False]
+    assert not may(None)
+
+
+async def test_in_development_everybody_is_one_identity_that_may_do_everything(access, clock, registration):
+    book = AccessBook(access, clock, development=True)
+    await book.refresh()
+
+    for bearer in (None, "", "anything"):
+        identity = book.authenticate(bearer)
+        assert identity is not None
+        assert (identity.role, identity.subject, identity.every_role) == (Role.CALLER, "development", True)
+        assert identity.allows(QUERY)
+    assert book.grants(CallerId("development")) is None
+    assert book.may_register(registration())
