@@ -186,14 +186,13 @@ def load_settings(file: Path | None = None, **overrides: object) -> Settings:
     if file is not None and not file.is_file():
         raise ConfigurationError(f"the configuration file {str(file)!r} does not exist")
     _refuse_unknown_variables(os.environ)
-    source = type("FileSettings", (Settings,), {"yaml_file": file, "__doc__": Settings.__doc__})
+    source: type[Settings] = type("FileSettings", (Settings,), {"yaml_file": file})
     try:
-        settings = source.model_validate(overrides)
+        return source.model_validate(overrides)
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
         path = ".".join(str(step) for step in first["loc"]) or "settings"
         raise ConfigurationError(f"setting {path!r}: {first['msg']}") from None
-    return settings
 
 
 def effective(settings: Settings) -> dict[str, Any]:

@@ -51,6 +51,7 @@ class Connection:
         self.clock = clock
         self._connection: aio_pika.Connection | None = None
         self._up = asyncio.Event()
+        self._lost = asyncio.Event()
 
     async def run(self) -> NoReturn:
         """Keep the connection up until cancelled, then close it."""
@@ -78,9 +79,14 @@ class Connection:
         finally:
             await asyncio.gather(*(_close(channel, self.rules.close_timeout_s) for channel in opened))
 
+    def drop(self) -> None:
+        """Close the connection and open a new one; what waits for an answer on it ends unknown."""
+        self._lost.set()
+
     async def _connect(self) -> None:
         """Connect, and return when the connection is lost."""
-        connection, lost = aio_pika.Connection(self._url), asyncio.Event()
+        connection = aio_pika.Connection(self._url)
+        lost = self._lost = asyncio.Event()
         connection.close_callbacks.add(lambda *_: lost.set())
         try:
             async with asyncio.timeout(self.rules.connect_timeout_s):

@@ -36,7 +36,11 @@ class Message:
 
 
 class Publisher:
-    """Publishes on channels in turn; they are opened again when one of them is lost."""
+    """Publishes on channels in turn; they are opened again when one of them is lost.
+
+    When a publish gets no answer in time and nothing else was confirmed meanwhile, the connection
+    is dropped: a broker under an alarm reads nothing, and what we wrote would pile up here.
+    """
 
     def __init__(
         self, connection: Connection, exchanges: Sequence[Exchange], *, channels: int = CHANNELS
@@ -46,6 +50,7 @@ class Publisher:
         self._channels = channels
         self._turns: Iterator[AbstractChannel] = iter(())
         self._up = asyncio.Event()
+        self._confirmed_at = 0.0
 
     @property
     def is_up(self) -> bool:
@@ -70,22 +75,33 @@ class Publisher:
         """
         if len(message.body) > MAX_FRAME_BYTES:
             raise TooLargeError(f"a frame of {len(message.body)} bytes; at most {MAX_FRAME_BYTES} are sent")
+        started = self._connection.clock.monotonic()
         try:
             async with asyncio.timeout(self._connection.rules.call_timeout_s):
                 await self._up.wait()
-                await next(self._turns).basic_publish(
-                    message.body,
-                    exchange=message.exchange,
-                    routing_key=message.key,
-                    properties=_properties(message),
-                    mandatory=message.mandatory,
-                )
+                await self._publish(message)
+            self._confirmed_at = self._connection.clock.monotonic()
         except LIBRARY_ERRORS as error:
+            if isinstance(error, TimeoutError) and self._confirmed_at < started:
+                self._connection.drop()
             raise delivery_error(error, f"{message.exchange}/{message.key}") from error
         except asyncio.CancelledError as error:
             if is_cancelled():
                 raise
             raise OutcomeUnknownError(f"the channel closed: {message.exchange}/{message.key}") from error
+
+    async def _publish(self, message: Message) -> None:
+        """Without waiting for the socket: the confirm is waited for anyway, and a channel's other
+        publishes wait until this one's frames are handed over.
+        """
+        await next(self._turns).basic_publish(
+            message.body,
+            exchange=message.exchange,
+            routing_key=message.key,
+            properties=_properties(message),
+            mandatory=message.mandatory,
+            wait=False,
+        )
 
     async def _open(self) -> None:
         lost = asyncio.Event()

@@ -23,7 +23,13 @@ from dispatcher.registry.registrar import Effects, Registrar
 from dispatcher.registry.repository import RegistrySnapshot
 from dispatcher.registry.success import SuccessRules
 from dispatcher.registry.view import LiveView
+from dispatcher.routing.batcher import BatchingEncoder
+from dispatcher.routing.embedder import Embedder
+from dispatcher.routing.faiss_index import FaissIndex
+from dispatcher.routing.hashing_encoder import HashingEncoder
+from dispatcher.routing.index import ExactIndex
 from dispatcher.routing.router import Router
+from dispatcher.routing.use_encoder import UseEncoder
 from dispatcher.settings import Settings
 from dispatcher.store.access import SqlAccess
 from dispatcher.store.agents import SqlAgents
@@ -99,6 +105,27 @@ async def _open_ledger(
 def _view(settings: Settings, clock: SystemClock) -> LiveView:
     success = SuccessRules(half_life_s=settings.liveness.success_half_life_s)
     return LiveView(rules=rules.liveness_rules(settings), clock=clock, success=success)
+
+
+async def _open_router(
+    settings: Settings, view: LiveView, clock: SystemClock, stack: AsyncExitStack
+) -> Router:
+    embedder = await asyncio.to_thread(_load_encoder, settings.encoder.name)
+    encoder = BatchingEncoder(
+        embedder, cache_size=settings.encoder.cache_size, queue_limit=settings.encoder.queue_limit
+    )
+    stack.callback(encoder.close)
+    return Router(
+        encoder=encoder,
+        directory=view,
+        make_index=FaissIndex if settings.routing.index == "faiss" else ExactIndex,
+        rules=rules.routing_rules(settings),
+        clock=clock,
+    )
+
+
+def _load_encoder(name: str) -> Embedder:
+    return UseEncoder() if name == "use" else HashingEncoder()
 
 
 def _channel(settings: Settings, replica: ReplicaId, clock: SystemClock) -> Channel:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from fastapi import FastAPI
 
@@ -18,14 +19,14 @@ from dispatcher.dispatch.planning import Planner
 from dispatcher.gateway.app import create_app
 from dispatcher.gateway.parts import GatewayParts
 from dispatcher.identifiers import AgentId
-from dispatcher.intents.decompose import RuleDecomposer
+from dispatcher.intents.decompose import DecomposeRules, RuleDecomposer
 from dispatcher.protocol.declaration import Declaration
 from dispatcher.protocol.frames import RegisterFrame
 from dispatcher.protocol.link import Link
 from dispatcher.registry.declaration import declared_agent
 from dispatcher.registry.entry import RegistryEntry
 from dispatcher.routing.router import Ranking
-from dispatcher.settings import Settings
+from dispatcher.settings import Settings, load_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,17 @@ class Running:
     def stop(self) -> None:
         """Begin the shutdown: /readyz turns to 503 and new requests are refused."""
         self.stopping.set()
+
+
+def local_settings(folder: Path) -> Settings:
+    """Settings for tests: SQLite in `folder`, in-process channel, hashing encoder, no keys."""
+    return load_settings(
+        data_dir=folder,
+        auth={"development": True},
+        encoder={"name": "hashing"},
+        broker={"url": ""},
+        store={"url": ""},
+    )
 
 
 @asynccontextmanager
@@ -84,7 +96,7 @@ async def _looping(parts: Parts) -> AsyncIterator[None]:
 
 def _dispatcher(parts: Parts) -> Dispatcher:
     planner = Planner(
-        decomposer=RuleDecomposer(),
+        decomposer=RuleDecomposer(DecomposeRules()),
         router=parts.router,
         contracts=lambda: parts.registrar.contracts,
         calendar=parts.clock,

@@ -71,12 +71,16 @@ class RabbitInbound:
 
     async def _on_registry(self, received: Received) -> Settlement:
         """Always done with afterwards: whoever gets no reply calls again."""
-        if received.reply_to is None:
-            return Settlement.DEAD
+        body = await self.inbound.on_registry(received.body)
+        if received.reply_to:
+            await self._reply(received, received.reply_to, body)
+        return Settlement.ACK
+
+    async def _reply(self, received: Received, queue: str, body: bytes) -> None:
         reply = Message(
             exchange=DEFAULT_EXCHANGE,
-            key=received.reply_to,
-            body=await self.inbound.on_registry(received.body),
+            key=queue,
+            body=body,
             kind="reply",
             correlation_id=received.correlation_id,
             persistent=False,
@@ -85,7 +89,6 @@ class RabbitInbound:
             await self.publisher.publish(reply)
         except DeliveryError as error:
             log.info("channel.reply_lost", extra={"reason": error.error_code})
-        return Settlement.ACK
 
     async def _on_notice(self, received: Received) -> None:
         if received.exchange == self.topology.wake_exchange:

@@ -37,10 +37,10 @@ def execute(work: Coroutine[Any, Any, None]) -> None:
     except DispatcherError as error:
         sys.exit(f"error: {error.message}")
     except BaseExceptionGroup as group:
-        error = first_error(group)
-        if not isinstance(error, DispatcherError):
+        first = first_error(group)
+        if not isinstance(first, DispatcherError):
             raise
-        sys.exit(f"error: {error.message}")
+        sys.exit(f"error: {first.message}")
 
 
 @app.command()

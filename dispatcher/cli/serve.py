@@ -96,13 +96,16 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
 @asynccontextmanager
 async def agents_inside(running: Running, agents: Sequence[Agent]) -> AsyncIterator[None]:
     """Run agents in this process over the in-process channel; they drain on leaving."""
-    if agents and running.link is None:
-        raise ConfigurationError("agents run in this process only without a broker")
+    link = running.link
+    if link is None:
+        if agents:
+            raise ConfigurationError("agents run in this process only without a broker")
+        yield
+        return
     async with AsyncExitStack() as stack:
-        for agent in agents if running.link else ():
-            runtime = Runtime(
-                agent, running.link, MemoryInbox(), options=RuntimeOptions(instance_name="inside")
-            )
+        for agent in agents:
+            options = RuntimeOptions(instance_name="inside")
+            runtime = Runtime(agent, link, MemoryInbox(), options=options)
             await stack.enter_async_context(serving(runtime))
         yield
 

@@ -7,7 +7,7 @@ from dispatcher.errors import RegistrationError
 from dispatcher.identifiers import AgentId, Capability, InstanceId, LeaseId
 from dispatcher.protocol.frames import RegisterFrame
 from dispatcher.registry.agent import Agent, InboxKind, Instance, LivenessRules
-from dispatcher.registry.declaration import check_declaration, digest
+from dispatcher.registry.declaration import check_declaration, declared_agent
 from dispatcher.registry.lease import check_lease
 from dispatcher.registry.repository import CapabilityContract
 from dispatcher.registry.schema import contracts_to_set
@@ -51,13 +51,7 @@ def admit(
         inbox=InboxKind(frame.inbox),
     )
     check_lease(instance, declaration, others, rules)
-    environment = declaration.environment or default_environment
-    agent = Agent(
-        agent_id=agent_id,
-        declaration=declaration,
-        digest=digest(declaration, environment),
-        environment=environment,
-    )
+    agent = declared_agent(agent_id, declaration, default_environment)
     return Admission(
         agent=agent, instance=instance, contracts=contracts_to_set(agent_id, declaration, contracts)
     )

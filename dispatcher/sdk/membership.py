@@ -76,13 +76,14 @@ class Membership:
         *,
         window: LoadWindow,
         running: Callable[[], int],
+        backoff: BackoffRules | None = None,
     ) -> None:
         self._identity = identity
         self._link = link
         self._clock = clock
         self._window = window
         self._running = running
-        self.backoff = BackoffRules()
+        self._backoff = backoff or BackoffRules()
         self._lease: RegisteredFrame | None = None
         self._superseded_at: float | None = None
         self._draining = False
@@ -94,7 +95,7 @@ class Membership:
 
     async def join(self) -> None:
         """Register, as often as it takes; raises `RegistrationError` when the dispatcher says no."""
-        pause = self.backoff.first_s
+        pause = self._backoff.first_s
         while True:
             reply = await self._ask(self._registration())
             if isinstance(reply, RegisteredFrame):
@@ -104,7 +105,7 @@ class Membership:
                 raise RegistrationError(reply.message, code=reply.code, fields=tuple(reply.fields))
             _log.warning("registration.unanswered", extra={**self._facts(), "pause_s": pause})
             await self._clock.sleep(pause)
-            pause = min(pause * 2, self.backoff.longest_s)
+            pause = min(pause * 2, self._backoff.longest_s)
 
     async def stay(self) -> None:
         """Send heartbeats for ever and join again when the lease is lost.

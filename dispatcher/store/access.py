@@ -1,12 +1,16 @@
 """API keys and grants in SQL."""
 
+from collections import defaultdict
+
 from sqlalchemy import RowMapping, delete, insert, select, update
 
 from dispatcher.identifiers import CallerId, Capability
-from dispatcher.registry.access import ApiKey, Role
+from dispatcher.registry.access import AccessSnapshot, ApiKey, Role
 from dispatcher.store.column import now_ms
 from dispatcher.store.engine import Database
 from dispatcher.store.tables import api_keys, grants
+
+_BY_CREATION = select(api_keys).order_by(api_keys.c.created_ms, api_keys.c.key_id)
 
 
 class SqlAccess:
@@ -14,6 +18,18 @@ class SqlAccess:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    async def load(self) -> AccessSnapshot:
+        """See `AccessRepository.load`."""
+        granted: defaultdict[CallerId, set[Capability]] = defaultdict(set)
+        async with self._database.reading() as connection:
+            keys = (await connection.execute(_BY_CREATION)).mappings().all()
+            for caller, capability in await connection.execute(select(grants.c.caller, grants.c.capability)):
+                granted[CallerId(caller)].add(Capability(capability))
+        return AccessSnapshot(
+            keys=tuple(map(_to_key, keys)),
+            grants={caller: frozenset(names) for caller, names in granted.items()},
+        )
 
     async def find_key(self, key_id: str) -> ApiKey | None:
         """See `AccessRepository.find_key`."""
@@ -38,10 +54,7 @@ class SqlAccess:
     async def keys(self) -> list[ApiKey]:
         """See `AccessRepository.keys`."""
         async with self._database.reading() as connection:
-            found = await connection.execute(
-                select(api_keys).order_by(api_keys.c.created_ms, api_keys.c.key_id)
-            )
-            return [_to_key(row) for row in found.mappings()]
+            return [_to_key(row) for row in (await connection.execute(_BY_CREATION)).mappings()]
 
     async def revoke_key(self, key_id: str) -> bool:
         """See `AccessRepository.revoke_key`."""

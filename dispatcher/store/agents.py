@@ -17,6 +17,12 @@ from dispatcher.store.tables import agents, capability_contracts, instances, lea
 _BY_AGENT = select(agents).order_by(agents.c.agent_id)
 _BY_CAPABILITY = select(capability_contracts).order_by(capability_contracts.c.capability)
 
+_LEASED = (
+    select(instances, leases.c.lease_id, (now_ms() - leases.c.seen_ms).label("seen_age_ms"))
+    .join(leases, leases.c.instance_id == instances.c.instance_id)
+    .order_by(instances.c.agent_id, instances.c.name)
+)
+
 
 class SqlAgents:
     """Implements `registry.repository.AgentRepository`.
@@ -30,16 +36,10 @@ class SqlAgents:
 
     async def load(self) -> RegistrySnapshot:
         """See `AgentRepository.load`."""
-        seen_age = (now_ms() - leases.c.seen_ms).label("seen_age_ms")
-        leased = (
-            select(instances, leases.c.lease_id, seen_age)
-            .join(leases, leases.c.instance_id == instances.c.instance_id)
-            .order_by(instances.c.agent_id, instances.c.name)
-        )
         async with self._database.reading() as connection:
             version = (await connection.execute(select(registry_version.c.version))).scalar_one()
             agent_rows = (await connection.execute(_BY_AGENT)).mappings().all()
-            instance_rows = (await connection.execute(leased)).mappings().all()
+            instance_rows = (await connection.execute(_LEASED)).mappings().all()
             contract_rows = (await connection.execute(_BY_CAPABILITY)).mappings().all()
         registered = tuple(map(_to_agent, agent_rows))
         return RegistrySnapshot(
@@ -54,6 +54,12 @@ class SqlAgents:
         async with self._database.reading() as connection:
             version: int = (await connection.execute(select(registry_version.c.version))).scalar_one()
         return version
+
+    async def instances(self, agent_id: AgentId | None = None) -> tuple[Instance, ...]:
+        """See `AgentRepository.instances`."""
+        query = _LEASED if agent_id is None else _LEASED.where(instances.c.agent_id == agent_id)
+        async with self._database.reading() as connection:
+            return tuple(map(_to_instance, (await connection.execute(query)).mappings()))
 
     async def save(self, agent: Agent, instance: Instance, contracts: Sequence[CapabilityContract]) -> int:
         """See `AgentRepository.save`."""

@@ -1,14 +1,16 @@
 """Connections to SQLite or PostgreSQL, bounded in number, with their settings in one place."""
 
+import asyncio
 import math
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import URL, Connection, event, make_url
 from sqlalchemy.dialects.sqlite.aiosqlite import AsyncAdapt_aiosqlite_connection
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from dispatcher.errors import ConfigurationError, DispatcherError, UnavailableError
@@ -67,9 +69,14 @@ async def open_engine(url: str) -> AsyncIterator[Database]:
     can't be used, UnavailableError where a server does not answer.
     """
     parsed = _parse(url)
-    database = _open_sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _open_postgres(parsed)
+    if parsed.get_backend_name() == "sqlite":
+        await asyncio.to_thread(_try_file, parsed.database or "")
+        database = _open_sqlite(parsed)
+    else:
+        database = _open_postgres(parsed)
     try:
-        await _try_out(database, parsed)
+        if database.is_postgres:
+            await _try_server(database, parsed.database)
         yield database
     finally:
         await database.reads.dispose()
@@ -92,11 +99,6 @@ def _parse(url: str) -> URL:
 
 
 def _open_sqlite(url: URL) -> Database:
-    if not url.database or url.database == ":memory:":
-        raise ConfigurationError("the SQLite database needs a file: sqlite:///path/to/file.db")
-    directory = Path(url.database).absolute().parent
-    if not directory.is_dir():
-        raise ConfigurationError(f"the directory {str(directory)!r} of the SQLite database does not exist")
     writes = create_async_engine(url, pool_size=1, max_overflow=0, pool_timeout=_WAIT_S)
     reads = create_async_engine(url, pool_size=_SQLITE_READERS, max_overflow=0, pool_timeout=_WAIT_S)
     _prepare_sqlite(writes, begin="BEGIN IMMEDIATE", query_only="OFF")
@@ -148,19 +150,31 @@ def _open_postgres(url: URL) -> Database:
     return Database(writes=engine, reads=reads)
 
 
-async def _try_out(database: Database, url: URL) -> None:
+def _try_file(path: str) -> None:
+    """Find out what is wrong with a file before connections of the pool, and their threads, depend on it."""
+    if path in {"", ":memory:"}:
+        raise ConfigurationError("the SQLite database needs a file: sqlite:///path/to/file.db")
+    directory = Path(path).absolute().parent
+    if not directory.is_dir():
+        raise ConfigurationError(f"the directory {str(directory)!r} of the SQLite database does not exist")
     try:
-        async with database.writing():
+        with closing(sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None)) as connection:
+            connection.execute(_SQLITE_PRAGMAS[0])
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+    except sqlite3.Error as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            raise UnavailableError(f"the SQLite database {path!r} is locked by another process") from error
+        raise ConfigurationError(f"the SQLite database {path!r} can't be opened for writing") from error
+
+
+async def _try_server(database: Database, name: str | None) -> None:
+    try:
+        async with database.reading():
             pass
-    except DispatcherError as error:
-        if not isinstance(error.__cause__, DBAPIError):
-            raise
-        if not database.is_postgres:
-            raise ConfigurationError(
-                f"the SQLite database {url.database!r} can't be opened for writing"
-            ) from None
-        if isinstance(error, UnavailableError):
-            raise
+    except UnavailableError:
+        raise
+    except DispatcherError:
         raise ConfigurationError(
-            f"the server refused database {url.database!r}: check its name, the user and the password"
+            f"the server refused database {name!r}: check its name, the user and the password"
         ) from None

@@ -82,6 +82,10 @@ class SqlLedger:
         """See `Ledger.open_attempts`."""
         return await lookups.open_attempts(self._database)
 
+    async def published_attempts(self) -> Mapping[AgentId, int]:
+        """See `Ledger.published_attempts`."""
+        return await lookups.published_attempts(self._database)
+
     async def outcome_counts(self, half_life_s: float) -> Sequence[OutcomeCount]:
         """See `Ledger.outcome_counts`."""
         return await lookups.outcome_counts(self._database, half_life_s)

@@ -13,9 +13,11 @@ from dispatcher.store.column import now_ms
 from dispatcher.store.engine import Database
 from dispatcher.store.tables import attempts, decisions, requests, tasks
 
+_DUE = attempts.c.status == AttemptStatus.DUE
+_PUBLISHED = attempts.c.status == AttemptStatus.PUBLISHED
 _OUTCOME_MEMORY_MS = 24 * 3600 * 1000
 _FAILURES = (AttemptStatus.FAILED, AttemptStatus.LAPSED)
-"""NOT_STARTED says nothing about how well an agent does its work."""
+"""NOT_STARTED and ABANDONED say nothing about how well an agent does its work."""
 
 
 async def read_decisions(database: Database, request_id: RequestId) -> tuple[DecisionRecord, ...]:
@@ -42,7 +44,7 @@ async def overdue(database: Database, limit: int) -> tuple[RequestId, ...]:
     late_attempts = (
         select(attempts.c.request_id, attempts.c.lapse_ms.label("since"))
         .join(requests, requests.c.request_id == attempts.c.request_id)
-        .where(is_open, attempts.c.status == AttemptStatus.PUBLISHED)
+        .where(is_open, _PUBLISHED)
     )
     late_tasks = (
         select(tasks.c.request_id, tasks.c.deadline_ms.label("since"))
@@ -65,15 +67,21 @@ async def overdue(database: Database, limit: int) -> tuple[RequestId, ...]:
 
 
 async def open_attempts(database: Database) -> Mapping[AgentId, int]:
-    """See `Ledger.open_attempts`; one count per status, each from its own index."""
+    """See `Ledger.open_attempts`."""
+    return await _count_by_agent(database, _DUE, _PUBLISHED)
+
+
+async def published_attempts(database: Database) -> Mapping[AgentId, int]:
+    """See `Ledger.published_attempts`."""
+    return await _count_by_agent(database, and_(_DUE, attempts.c.claimed_until_ms > now_ms()), _PUBLISHED)
+
+
+async def _count_by_agent(database: Database, *conditions: ColumnElement[bool]) -> Mapping[AgentId, int]:
+    """The number of attempts per agent, over disjoint conditions; one query each, for its own index."""
     counts: Counter[AgentId] = Counter()
     async with database.reading() as connection:
-        for status in (AttemptStatus.DUE, AttemptStatus.PUBLISHED):
-            query = (
-                select(attempts.c.agent_id, func.count())
-                .where(attempts.c.status == status)
-                .group_by(attempts.c.agent_id)
-            )
+        for condition in conditions:
+            query = select(attempts.c.agent_id, func.count()).where(condition).group_by(attempts.c.agent_id)
             for agent_id, number in await connection.execute(query):
                 counts[AgentId(agent_id)] += number
     return counts

@@ -139,6 +139,12 @@ attempts = Table(
     ),
 )
 _where("ix_attempts_due", attempts, ("agent_id", "not_before_ms"), "status = 'due'")
+_where(
+    "ix_attempts_claimed",
+    attempts,
+    ("claimed_until_ms", "agent_id"),
+    "status = 'due' AND claimed_until_ms IS NOT NULL",
+)
 _where("ix_attempts_published", attempts, ("lapse_ms", "agent_id"), "status = 'published'")
 _where("ix_attempts_finished", attempts, ("finished_ms",), "finished_ms IS NOT NULL")
 

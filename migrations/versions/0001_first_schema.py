@@ -155,6 +155,12 @@ def create_attempts() -> None:
         ),
         sa.PrimaryKeyConstraint("request_id", "task_id", "number", name="pk_attempts"),
     )
+    op.create_index(
+        "ix_attempts_claimed",
+        "attempts",
+        ["claimed_until_ms", "agent_id"],
+        **where("status = 'due' AND claimed_until_ms IS NOT NULL"),
+    )
     op.create_index("ix_attempts_due", "attempts", ["agent_id", "not_before_ms"], **where("status = 'due'"))
     op.create_index("ix_attempts_finished", "attempts", ["finished_ms"], **where("finished_ms IS NOT NULL"))
     op.create_index(

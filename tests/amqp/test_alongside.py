@@ -38,10 +38,13 @@ async def test_works_run_beside_the_block_and_have_ended_after_it():
 async def test_an_error_of_the_block_comes_out_as_it_is():
     beat = Beat()
 
-    with pytest.raises(ZeroDivisionError):
+    async def body() -> None:
         async with alongside(beat.run()):
             await beat.began.wait()
             raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await body()
 
     assert beat.ended.is_set()
 

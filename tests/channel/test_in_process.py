@@ -85,10 +85,10 @@ async def test_a_result_that_is_not_taken_before_closing_stays_with_the_agent():
         offered.set()
         return Settlement.REQUEUE
 
-    async with asyncio.TaskGroup() as group:
-        async with channel.open(inbound(on_result=not_now)):
-            publishing = group.create_task(channel.link().publish_result(b"result"))
-            publishing.add_done_callback(lambda task: task.exception())
-            await offered.wait()
+    async def publish_in_vain() -> None:
         with pytest.raises(OutcomeUnknownError):
-            await asyncio.shield(publishing)
+            await channel.link().publish_result(b"result")
+
+    async with asyncio.TaskGroup() as group, channel.open(inbound(on_result=not_now)):
+        group.create_task(publish_in_vain())
+        await offered.wait()

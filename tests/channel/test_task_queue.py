@@ -78,7 +78,8 @@ TestTaskQueue = TaskQueueMachine.TestCase
 
 
 def test_consumers_get_tasks_in_turn():
-    queue = TaskQueue(QueueRules(), [].append)
+    dead: list[bytes] = []
+    queue = TaskQueue(QueueRules(), dead.append)
     with queue.consumed(10) as first, queue.consumed(10) as second:
         for number in range(6):
             queue.put(b"%d" % number)

@@ -29,7 +29,7 @@ def task(text: str, agent_id: AgentId = ORDER) -> TaskFrame:
         task_id="task",
         attempt=1,
         idempotency_key="request:0",
-        token="0123456789abcdef",
+        token="0123456789abcdef",  # noqa: S106
         agent_id=agent_id,
         capability="order.query",
         payload=TaskPayload(text=text),
@@ -71,6 +71,14 @@ class Recorder:
             while not is_reached():
                 self._changed.clear()
                 await self._changed.wait()
+
+    async def until_heartbeats(self, expected: list[bytes]) -> None:
+        """Wait until exactly these heartbeats arrived."""
+        await self.until(lambda: self.heartbeats == expected)
+
+    async def until_registry_changes(self, count: int) -> None:
+        """Wait until so many announcements arrived."""
+        await self.until(lambda: self.registry_changes == count)
 
     async def _on_result(self, frame: bytes) -> Settlement:
         self._keep(self.results)(frame)
@@ -254,8 +262,7 @@ class ChannelBehaviour(ABC):
             await world.channel.prepare(ORDER)
 
             with pytest.raises(RefusedError):
-                for number in range(20):
-                    await world.channel.send(ORDER, task(str(number)))
+                await _send_many(world.channel, 20)
 
             async with consuming(world.link) as deliveries:
                 await (await following(deliveries)).settle(Settlement.ACK)
@@ -310,8 +317,7 @@ class ChannelBehaviour(ABC):
             await world.link.beat(b"alive")
 
             for replica in world.replicas:
-                received = replica.received
-                await received.until(lambda received=received: received.heartbeats == [b"alive"])
+                await replica.received.until_heartbeats([b"alive"])
 
     async def test_a_wake_up_reaches_the_named_replica(self):
         async with self.make(replicas=2) as world:
@@ -332,7 +338,7 @@ class ChannelBehaviour(ABC):
             await sender.received.until(lambda: bool(sender.received.heartbeats))
             assert sender.received.registry_changes == 0
             for other in others:
-                await other.received.until(lambda other=other: other.received.registry_changes == 1)
+                await other.received.until_registry_changes(1)
 
     async def test_it_closes_cleanly_under_load(self):
         async with asyncio.timeout(DEADLINE_S), self.make() as world:
@@ -344,6 +350,11 @@ class ChannelBehaviour(ABC):
                 sending.cancel()
                 answering.cancel()
         assert not world.channel.is_ready()
+
+
+async def _send_many(channel: Channel, count: int) -> None:
+    for number in range(count):
+        await channel.send(ORDER, task(str(number)))
 
 
 async def _send_for_ever(channel: Channel) -> None:

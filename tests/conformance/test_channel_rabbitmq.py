@@ -13,7 +13,7 @@ from dispatcher.channel.channel import Channel
 from dispatcher.channel.rabbit_inbound import InboundRules
 from dispatcher.channel.rabbitmq import RabbitChannel
 from dispatcher.errors import ConfigurationError, OutcomeUnknownError, UnavailableError, UnroutableError
-from dispatcher.identifiers import AgentId, InstanceId, ReplicaId, new_id
+from dispatcher.identifiers import AgentId, InstanceId, ReplicaId, RequestId, new_id
 from dispatcher.protocol.link import Settlement
 from dispatcher.protocol.topology import Topology
 from dispatcher.sdk.rabbitmq import LinkRules, RabbitLink
@@ -187,7 +187,7 @@ class TestBrokenBroker:
                 await channel.send(ORDER, task("lost"))
             with pytest.raises(UnavailableError):
                 await channel.prepare(ORDER)
-            await channel.wake(ReplicaId("other"), new_id())
+            await channel.wake(ReplicaId("other"), RequestId("request"))
             assert not channel.is_ready()
 
             await asyncio.to_thread(own_broker.start)

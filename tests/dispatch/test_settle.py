@@ -41,11 +41,12 @@ def test_a_result_before_the_publish_was_recorded_counts() -> None:
     assert step.state.request.status is RequestStatus.COMPLETED
 
 
-@pytest.mark.parametrize("change", [{"token": "x" * 20}, {"attempt": 2}])
-def test_a_result_without_its_attempts_token_is_kept_and_changes_nothing(change: dict[str, object]) -> None:
+@pytest.mark.parametrize(("field", "value"), [("token", "x" * 20), ("attempt", 2)])
+def test_a_result_without_its_attempts_token_is_kept_and_changes_nothing(field: str, value: object) -> None:
     state = published(accepted())
+    wrong = result(newest(state)).model_copy(update={field: value})
 
-    step = settle(state, LATER, result(newest(state), **change), assigner())
+    step = settle(state, LATER, wrong, assigner())
 
     assert step.state == state
     assert [r.kind for r in step.results] == [ResultKind.REJECTED]

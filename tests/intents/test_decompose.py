@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dispatcher.identifiers import Capability
 from dispatcher.intents.decompose import RuleDecomposer, topical_clauses
-from dispatcher.intents.plan import MAX_INTENTS, SpanRank
+from dispatcher.intents.plan import MAX_INTENTS, Decomposer, SpanRank
 from dispatcher.intents.segment import DecomposeRules
 
 SHOP = {
@@ -18,7 +18,7 @@ SHOP = {
 
 
 @pytest.fixture
-def decomposer():
+def decomposer() -> Decomposer:
     return RuleDecomposer(DecomposeRules())
 
 

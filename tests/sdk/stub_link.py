@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from dispatcher.identifiers import AgentId
 from dispatcher.protocol.frames import (
@@ -47,7 +48,7 @@ class StubLink:
 
     def __init__(self, *, heartbeat_ms: int = 60_000) -> None:
         self.script: list[Frame | Exception] = []
-        self.calls: list[dict[str, object]] = []
+        self.calls: list[dict[str, Any]] = []
         self.beats: asyncio.Queue[dict[str, object]] = asyncio.Queue()
         self.results: asyncio.Queue[ResultFrame] = asyncio.Queue()
         self.publish_errors: list[Exception] = []
@@ -124,7 +125,9 @@ def refused(code: str) -> RefusedFrame:
     return RefusedFrame(code=code, message=f"refused: {code}")
 
 
-def task_frame(capability: str = "work.do", *, attempt: int = 1, key: str = "request-1:0", **more) -> TaskFrame:
+def task_frame(
+    capability: str = "work.do", *, attempt: int = 1, key: str = "request-1:0", **more
+) -> TaskFrame:
     """A task for the agent `tester`; each attempt has a token of its own."""
     fields = {
         "request_id": "request-1",

@@ -1,6 +1,6 @@
 """What an agent declares, read from its handlers."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel
@@ -25,13 +25,14 @@ def agent_with(function, **options) -> Agent:
     return agent
 
 
-def declared(function, **options):
+def declared(function, **options) -> Any:
     (capability,) = agent_with(function, **options).declaration().capabilities
     return capability
 
 
 def test_schemas_come_from_the_annotations():
-    def handle(question: Question, task: TaskView) -> Reply[Answer] | NeedsInput | BusinessError: ...
+    def handle(question: Question, task: TaskView) -> Reply[Answer] | NeedsInput | BusinessError:
+        raise NotImplementedError
 
     capability = declared(handle)
 
@@ -44,13 +45,15 @@ def test_schemas_come_from_the_annotations():
 
 
 def test_a_bare_model_is_an_output_too():
-    def handle() -> Answer | str | None: ...
+    def handle() -> Answer | str | None:
+        raise NotImplementedError
 
     assert declared(handle).output_schema["required"] == ["total"]
 
 
 def test_a_handler_may_take_nothing_but_the_task():
-    def handle(task: TaskView) -> str: ...
+    def handle(task: TaskView) -> str:
+        raise NotImplementedError
 
     capability = declared(handle)
 
@@ -58,7 +61,8 @@ def test_a_handler_may_take_nothing_but_the_task():
 
 
 def test_what_is_said_of_a_capability_is_declared():
-    def handle(task: TaskView) -> str: ...
+    def handle(task: TaskView) -> str:
+        raise NotImplementedError
 
     capability = declared(handle, examples=["do it"], idempotent=True, timeout_s=2.5)
 
@@ -87,7 +91,8 @@ def test_limits_are_declared_and_the_environment_can_be_overridden():
 
 
 def test_arguments_come_in_the_functions_own_order():
-    def handle(task: TaskView, question: Question) -> str: ...
+    def handle(task: TaskView, question: Question) -> str:
+        raise NotImplementedError
 
     handler = agent_with(handle).handlers["shop.do"]
     view = task_view()
@@ -96,25 +101,30 @@ def test_arguments_come_in_the_functions_own_order():
 
 
 def test_input_that_does_not_fit_names_the_field_and_not_the_value():
-    def handle(question: Question) -> str: ...
+    def handle(question: Question) -> str:
+        raise NotImplementedError
 
-    with pytest.raises(RequestError, match="does not fit: amount, number$") as caught:
+    with pytest.raises(RequestError, match=r"does not fit: amount, number$") as caught:
         agent_with(handle).handlers["shop.do"].arguments({"amount": "secret"}, task_view())
 
     assert caught.value.error_code == "invalid_input"
 
 
 def test_a_parameter_without_meaning_is_refused():
-    def handle(text: str) -> str: ...
+    def handle(text: str) -> str:
+        raise NotImplementedError
 
     with pytest.raises(ConfigurationError, match="annotate 'text'"):
         agent_with(handle)
 
 
 def test_two_models_are_refused():
-    def takes(first: Question, second: Answer) -> str: ...
+    def takes(first: Question, second: Answer) -> str:
+        raise NotImplementedError
 
-    def gives() -> Answer | Reply[Question]: ...
+    def gives() -> Answer | Reply[Question]:
+
+        raise NotImplementedError
 
     with pytest.raises(ConfigurationError, match="at most one model"):
         agent_with(takes)
@@ -123,7 +133,8 @@ def test_two_models_are_refused():
 
 
 def test_annotations_that_name_nothing_are_refused():
-    def handle(question: "Nowhere") -> str: ...  # noqa: F821
+    def handle(question: "Nowhere") -> str:  # type: ignore[name-defined]  # noqa: F821
+        raise NotImplementedError
 
     with pytest.raises(ConfigurationError, match="can't be read"):
         agent_with(handle)

@@ -73,7 +73,7 @@ async def test_a_handler_that_cancels_itself_has_failed():
 
 
 @pytest.mark.parametrize("answer", [NeedsInput("Which?"), BusinessError("Sold out.")])
-async def test_answers_may_be_raised_or_returned(answer):
+async def test_answers_may_be_raised_or_returned(answer: NeedsInput | BusinessError):
     def raises() -> str:
         raise answer
 

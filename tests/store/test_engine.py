@@ -4,13 +4,19 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from dispatcher.errors import ConfigurationError, DispatcherError, UnavailableError
-from dispatcher.store.engine import open_engine
+from dispatcher.store.engine import Database, open_engine
 
 
 async def pragmas(engine: AsyncEngine) -> dict[str, object]:
     names = ("journal_mode", "synchronous", "foreign_keys", "query_only")
     async with engine.connect() as connection:
         return {name: (await connection.exec_driver_sql(f"PRAGMA {name}")).scalar() for name in names}
+
+
+async def make_one_table_and_fail(database: Database) -> None:
+    async with database.writing() as connection:
+        await connection.exec_driver_sql("CREATE TABLE kept (a)")
+        await connection.exec_driver_sql("INSERT INTO missing VALUES (1)")
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "sqlite+aiosqlite"])
@@ -27,9 +33,7 @@ async def test_sqlite_syncs_every_commit_and_checks_references(tmp_path: Path, s
 async def test_an_error_inside_a_transaction_undoes_it(tmp_path: Path):
     async with open_engine(f"sqlite:///{tmp_path / 'a.db'}") as database:
         with pytest.raises(DispatcherError):
-            async with database.writing() as connection:
-                await connection.exec_driver_sql("CREATE TABLE kept (a)")
-                await connection.exec_driver_sql("INSERT INTO missing VALUES (1)")
+            await make_one_table_and_fail(database)
         async with database.reading() as connection:
             tables = await connection.exec_driver_sql("SELECT name FROM sqlite_master")
 

@@ -64,6 +64,17 @@ async def test_setting_grants_replaces_exactly_the_callers_own(access: SqlAccess
     assert await access.grants(CallerId("unknown")) == names()
 
 
+async def test_everything_is_loaded_at_once(access: SqlAccess):
+    await access.add_key(KEY)
+    await access.set_grants(SHOP, names("order.query", "faq.ask"))
+    await access.set_grants(CallerId("other"), names())
+
+    snapshot = await access.load()
+
+    assert snapshot.keys == (KEY,)
+    assert snapshot.grants == {SHOP: names("order.query", "faq.ask")}
+
+
 async def test_grants_can_be_taken_away_altogether(access: SqlAccess):
     await access.set_grants(SHOP, names("order.query"))
 

@@ -106,6 +106,18 @@ async def test_open_attempts_count_due_and_published_ones_per_agent(ledger: SqlL
     assert dict(await ledger.open_attempts()) == {AGENT: 2, OTHER: 1}
 
 
+async def test_published_attempts_count_those_on_their_way_too(ledger: SqlLedger):
+    published = await accepted(ledger)
+    await ledger.mark_published(published.attempts[0])
+    await accepted(ledger, offer_of(agent=OTHER))
+    await ledger.claim_due(FIRST, {OTHER: 1}, 30)
+    await accepted(ledger, offer_of(agent=OTHER))
+    await accepted(ledger)
+    await ledger.claim_due(FIRST, {AGENT: 1}, 0)
+
+    assert dict(await ledger.published_attempts()) == {AGENT: 1, OTHER: 1}
+
+
 async def test_requests_are_overdue_by_their_own_their_tasks_or_their_attempts_time(ledger: SqlLedger):
     request, task, attempt, _in_time, ended = [await accepted(ledger) for _ in range(5)]
     past = request.request.created_ms - HOUR_MS

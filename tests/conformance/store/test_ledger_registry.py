@@ -95,6 +95,20 @@ async def test_registering_a_name_again_fences_its_older_lease_and_no_sibling(ag
     assert {i.lease_id for i in (await agents.load()).instances} == {sibling.lease_id, new.lease_id}
 
 
+async def test_instances_are_read_for_one_agent_or_for_all(agents: SqlAgents):
+    faq = AgentId("faq")
+    order, first, second = instance_of(), instance_of(faq), instance_of(faq, "host-2")
+    for instance in (order, first, second):
+        await agents.save(agent_of(instance.agent_id), instance, [])
+
+    of_faq = await agents.instances(faq)
+    of_all = await agents.instances()
+
+    assert [i.lease_id for i in of_faq] == [first.lease_id, second.lease_id]
+    assert [i.lease_id for i in of_all] == [first.lease_id, second.lease_id, order.lease_id]
+    assert await agents.instances(AgentId("unknown")) == ()
+
+
 async def test_contracts_that_are_not_given_are_left_alone(agents: SqlAgents):
     await agents.save(agent_of(), instance_of(), [contract_of("order.query", a=1)])
 
@@ -150,7 +164,7 @@ async def test_removing_an_agent_takes_its_leases_and_the_contracts_nobody_else_
     assert snapshot.version == 3
     assert [agent.agent_id for agent in snapshot.agents] == [faq]
     assert [instance.agent_id for instance in snapshot.instances] == [faq]
-    assert [(c.capability, c.declared_by) for c in snapshot.contracts] == [("faq.ask", {faq})]
+    assert [(str(c.capability), c.declared_by) for c in snapshot.contracts] == [("faq.ask", frozenset({faq}))]
 
 
 async def test_removing_an_unknown_agent_changes_nothing(agents: SqlAgents):

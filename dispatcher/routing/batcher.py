@@ -1,0 +1,150 @@
+"""One encoder for the whole process: concurrent texts share a batch, known texts are not encoded again."""
+
+import asyncio
+import logging
+import unicodedata
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+
+from dispatcher.errors import OverloadedError, UnavailableError
+from dispatcher.routing.embedder import Embedder, Vectors
+
+logger = logging.getLogger(__name__)
+
+MAX_CHARACTERS = 512
+"""Longer texts are cut here before they are encoded; a registered description has at most 500."""
+
+
+class TextEncoder(Protocol):
+    """An encoder that can be awaited."""
+
+    @property
+    def encoder_id(self) -> str:
+        """See `embedder.Embedder`."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """Length of every vector."""
+        ...
+
+    async def encode(self, texts: Sequence[str]) -> Vectors:
+        """Shape (len(texts), dimensions), rows of length 1 or, for texts without content, 0."""
+        ...
+
+
+def text_key(text: str) -> str:
+    """The text as it is encoded and cached: NFC, single spaces, at most MAX_CHARACTERS."""
+    return " ".join(unicodedata.normalize("NFC", text).split())[:MAX_CHARACTERS].rstrip()
+
+
+class _Batch:
+    """Texts that are encoded in one call; whoever needs one of them waits for `done`."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.done = asyncio.Event()
+        self.vectors: dict[str, Vectors] = {}
+        self.error: BaseException | None = None
+
+
+class BatchingEncoder:
+    """Makes a blocking encoder awaitable: one call at a time, in one thread of its own.
+
+    What arrives during a call forms the next batch, of at most `batch_size` texts. At `queue_limit`
+    texts waiting it raises OverloadedError and accepts nothing of that call. `cache_size` vectors
+    are kept (2 KB each at 512 dimensions), the longest unused dropped first. Belongs to one event loop.
+    """
+
+    def __init__(
+        self, embedder: Embedder, *, cache_size: int = 20_000, queue_limit: int = 10_000, batch_size: int = 64
+    ) -> None:
+        self._embedder = embedder
+        self._cache_size = cache_size
+        self._queue_limit = queue_limit
+        self._batch_size = batch_size
+        self._cache: OrderedDict[str, Vectors] = OrderedDict()
+        self._queue: deque[_Batch] = deque()
+        self._batch_of: dict[str, _Batch] = {}
+        self._is_running = False
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="encoder")
+
+    @property
+    def encoder_id(self) -> str:
+        """That of the encoder within."""
+        return self._embedder.encoder_id
+
+    @property
+    def dimensions(self) -> int:
+        """Length of every vector."""
+        return self._embedder.dimensions
+
+    async def encode(self, texts: Sequence[str]) -> Vectors:
+        """One row for each text, cut to MAX_CHARACTERS.
+
+        Raises OverloadedError when the queue is full, UnavailableError when the encoder failed.
+        """
+        keys = [text_key(text) for text in texts]
+        found = {key: self._cache[key] for key in keys if key in self._cache}
+        for key in found:
+            self._cache.move_to_end(key)
+        batches = self._enqueue([key for key in dict.fromkeys(keys) if key not in found])
+        for batch in batches:
+            await batch.done.wait()
+            if batch.error is not None:
+                raise UnavailableError("the encoder failed") from batch.error
+            found |= batch.vectors
+        if not keys:
+            return np.zeros((0, self.dimensions), dtype=np.float32)
+        return np.stack([found[key] for key in keys])
+
+    def close(self) -> None:
+        """End the thread, after the call that runs; texts still waiting are never encoded."""
+        self._thread.shutdown(cancel_futures=True)
+
+    def _enqueue(self, keys: Sequence[str]) -> list[_Batch]:
+        new = [key for key in keys if key not in self._batch_of]
+        waiting = sum(len(batch.texts) for batch in self._queue)
+        if new and waiting + len(new) > self._queue_limit:
+            raise OverloadedError("the encoder's queue is full")
+        for key in new:
+            if not self._queue or len(self._queue[-1].texts) >= self._batch_size:
+                self._queue.append(_Batch())
+            self._queue[-1].texts.append(key)
+            self._batch_of[key] = self._queue[-1]
+        batches = list({id(self._batch_of[key]): self._batch_of[key] for key in keys}.values())
+        self._start_next()
+        return batches
+
+    def _start_next(self) -> None:
+        if self._is_running or not self._queue:
+            return
+        batch = self._queue.popleft()
+        self._is_running = True
+        loop = asyncio.get_running_loop()
+        call = loop.run_in_executor(self._thread, self._embedder.encode, batch.texts)
+        call.add_done_callback(partial(self._finish, batch))
+
+    def _finish(self, batch: _Batch, call: "asyncio.Future[Vectors]") -> None:
+        self._is_running = False
+        batch.error = asyncio.CancelledError() if call.cancelled() else call.exception()
+        if batch.error is None:
+            batch.vectors = dict(zip(batch.texts, call.result(), strict=True))
+            self._remember(batch.vectors)
+        else:
+            logger.error("encoder.failed", extra={"texts": len(batch.texts)}, exc_info=batch.error)
+        for key in batch.texts:
+            del self._batch_of[key]
+        batch.done.set()
+        self._start_next()
+
+    def _remember(self, vectors: dict[str, Vectors]) -> None:
+        # Copies: a row that is kept must not keep its whole batch alive.
+        self._cache |= {key: row.copy() for key, row in vectors.items()}
+        while len(self._cache) > self._cache_size:
+            self._cache.popitem(last=False)

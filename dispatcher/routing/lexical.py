@@ -1,0 +1,106 @@
+"""How many telling words a text shares with each declaration: BM25 (Robertson and Zaragoza, 2009).
+
+Words for scripts with spaces, characters and pairs of them for Chinese, Japanese and Korean.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dispatcher.routing.slots import Key, Slots
+
+K1 = 1.2
+"""How soon more of the same word stops to count."""
+B = 0.75
+"""How much long declarations are held back."""
+
+_UNSPACED = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_RUN = re.compile(rf"(?P<unspaced>[{_UNSPACED}]+)|[^\W_{_UNSPACED}]+")
+
+
+def terms(text: str) -> list[str]:
+    """The text's terms in order, repeated ones included."""
+    found: list[str] = []
+    for match in _RUN.finditer(text.lower()):
+        run = match[0]
+        if match["unspaced"]:
+            found += run
+            found += (run[at : at + 2] for at in range(len(run) - 1))
+        else:
+            found.append(run)
+    return found
+
+
+class LexicalIndex:
+    """Term counts of each key's declaration; a change touches the terms of its own key only."""
+
+    def __init__(self) -> None:
+        self._slots = Slots()
+        self._counts: dict[Key, Counter[str]] = {}
+        self._postings: dict[str, dict[int, int]] = {}
+        self._arrays: dict[str, tuple[NDArray[np.intp], NDArray[np.float32]]] = {}
+        self._lengths = np.zeros(16, dtype=np.float32)
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """All keys, sorted."""
+        return self._slots.keys
+
+    def put(self, key: Key, texts: Sequence[str]) -> None:
+        """Add or replace one key."""
+        self.remove(key)
+        slot = self._slots.put(key)
+        counts = Counter(term for text in texts for term in terms(text))
+        for term, count in counts.items():
+            self._postings.setdefault(term, {})[slot] = count
+            self._arrays.pop(term, None)
+        if slot >= len(self._lengths):
+            self._lengths = np.concatenate([self._lengths, np.zeros_like(self._lengths)])
+        self._lengths[slot] = counts.total()
+        self._counts[key] = counts
+
+    def remove(self, key: Key) -> None:
+        """Forget one key; nothing happens where it is not there."""
+        slot = self._slots.remove(key)
+        if slot is None:
+            return
+        for term in self._counts.pop(key):
+            del self._postings[term][slot]
+            if not self._postings[term]:
+                del self._postings[term]
+            self._arrays.pop(term, None)
+        self._lengths[slot] = 0
+
+    def scores(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """BM25 of each text (row) with each key (column, by position); 0 where nothing is shared."""
+        table = np.zeros((len(texts), self._slots.size), dtype=np.float32)
+        rows_of: dict[str, list[int]] = {}
+        for row, text in enumerate(texts):
+            for term in dict.fromkeys(terms(text)):
+                if term in self._postings:
+                    rows_of.setdefault(term, []).append(row)
+        damping = self._damping()
+        for term, rows in rows_of.items():
+            slots, counts = self._array(term)
+            rarity = math.log1p((len(self._slots) - len(slots) + 0.5) / (len(slots) + 0.5))
+            gains = rarity * counts * (K1 + 1) / (counts + damping[slots])
+            table[np.ix_(rows, slots)] += gains
+        return table[:, self._slots.order]
+
+    def _damping(self) -> NDArray[np.float32]:
+        lengths = self._lengths[: self._slots.size]
+        mean = lengths.sum() / max(len(self._slots), 1)
+        return K1 * (1 - B + B * lengths / max(float(mean), 1.0))
+
+    def _array(self, term: str) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        if term not in self._arrays:
+            posting = self._postings[term]
+            self._arrays[term] = (
+                np.fromiter(posting, dtype=np.intp, count=len(posting)),
+                np.fromiter(posting.values(), dtype=np.float32, count=len(posting)),
+            )
+        return self._arrays[term]

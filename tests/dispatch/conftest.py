@@ -1,0 +1,129 @@
+"""The edges of dispatch over local parts: a SQLite ledger and the in-process channel."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from dispatcher.channel.channel import Inbound
+from dispatcher.channel.in_process import InProcessChannel
+from dispatcher.clock import SystemClock
+from dispatcher.dispatch.accept import Arrival, first_step
+from dispatcher.dispatch.assign import Assigner
+from dispatcher.dispatch.bookkeeper import Bookkeeper
+from dispatcher.dispatch.collector import Collector
+from dispatcher.dispatch.ledger import Change, Offer
+from dispatcher.dispatch.outbox import Outbox
+from dispatcher.dispatch.relay import Relay, RelayRules
+from dispatcher.dispatch.request import ChatMessage
+from dispatcher.dispatch.waiters import Waiters
+from dispatcher.identifiers import AgentId, CallerId, Capability, ReplicaId, RequestId, new_id
+from dispatcher.intents.plan import Intent, Plan
+from dispatcher.store.engine import open_engine
+from dispatcher.store.ledger import SqlLedger
+from dispatcher.store.schema import upgrade
+from tests.dispatch.builders import Agents, assigner, intent
+
+
+@dataclass
+class Loads:
+    """Counts what it is told; every agent has room for `room` tasks."""
+
+    room: int = 8
+    open: dict[AgentId, int] = field(default_factory=dict)
+    outcomes: list[tuple[AgentId, bool]] = field(default_factory=list)
+
+    def add_open(self, agent_id: AgentId, delta: int) -> None:
+        self.open[agent_id] = self.open.get(agent_id, 0) + delta
+
+    def record_outcome(self, agent_id: AgentId, capability: Capability, *, succeeded: bool) -> None:
+        self.outcomes.append((agent_id, succeeded))
+
+    def capacity(self, agent_id: AgentId) -> int:
+        return self.room
+
+
+@dataclass
+class Chain:
+    """One replica without HTTP, understanding and loops; tests move it step by step."""
+
+    ledger: SqlLedger
+    channel: InProcessChannel
+    by: Assigner
+    loads: Loads = field(default_factory=Loads)
+
+    def __post_init__(self) -> None:
+        clock = SystemClock()
+        self.waiters = Waiters(ledger=self.ledger, clock=clock, limit=2)
+        self.outbox = Outbox(replica=ReplicaId("r1"), limit=10)
+        self.books = Bookkeeper(
+            ledger=self.ledger,
+            outbox=self.outbox,
+            loads=self.loads,
+            waiters=self.waiters,
+            channel=self.channel,
+        )
+        self.collector = Collector(books=self.books, assigner=self.by)
+        self.relay = Relay(
+            outbox=self.outbox,
+            books=self.books,
+            channel=self.channel,
+            assigner=self.by,
+            capacities=self.loads,
+            clock=clock,
+            rules=RelayRules(reply_to="results"),
+        )
+
+    async def accept(self, *intents: Intent, by: Assigner | None = None) -> Change:
+        """Accept a request of these intents."""
+        request_id = RequestId(new_id())
+        arrival = Arrival(
+            request_id=request_id,
+            caller=CallerId("shop"),
+            message=ChatMessage(message="a message", environment="production"),
+            plan=Plan(intents=intents or (intent(0),), language="en"),
+        )
+        offer = Offer(
+            request_id=request_id,
+            caller=arrival.caller,
+            idempotency_key=None,
+            body_digest="",
+            build=lambda now: first_step(arrival, now, by or self.by),
+        )
+        change = await self.books.accept(offer)
+        assert isinstance(change, Change)
+        return change
+
+
+@asynccontextmanager
+async def open_chain(folder: Path, agents: Agents) -> AsyncIterator[Chain]:
+    """A chain whose ledger is a fresh SQLite file."""
+    url = f"sqlite:///{folder / 'ledger.db'}"
+    await upgrade(url)
+    async with open_engine(url) as database:
+        ledger = SqlLedger(database, clock=SystemClock())
+        async with ledger.running():
+            chain = Chain(ledger=ledger, channel=InProcessChannel(), by=assigner(agents))
+            inbound = Inbound(
+                on_result=chain.collector.on_result,
+                on_registry=_no_registry,
+                on_heartbeat=lambda _: None,
+                on_wake=chain.waiters.wake,
+                on_registry_change=lambda: None,
+            )
+            async with chain.channel.open(inbound):
+                yield chain
+
+
+async def _no_registry(body: bytes) -> bytes:
+    return body
+
+
+@pytest.fixture
+async def chain(tmp_path: Path) -> AsyncIterator[Chain]:
+    """A chain with two agents, `a1` being asked first; only `a1` has a queue."""
+    async with open_chain(tmp_path, Agents("a1", "a2")) as made:
+        await made.channel.prepare(AgentId("a1"))
+        yield made

@@ -1,0 +1,205 @@
+"""What a caller's client sends and makes of the answers."""
+
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from dispatcher.errors import UnavailableError
+from dispatcher.sdk.asgi_transport import AsgiTransport
+from dispatcher.sdk.client import TRIES, CallError, Client, RequestAnswer
+from dispatcher.sdk.transport import HttpRequest, HttpResponse, HttpTransport, Transport
+
+ANSWER: RequestAnswer = {"request_id": "r1", "status": "completed", "answer": "done", "parts": []}
+
+
+class StubTransport(Transport):
+    """Answers from a script; an exception in it is raised."""
+
+    def __init__(self, *script: HttpResponse | Exception) -> None:
+        self.script = list(script)
+        self.requests: list[HttpRequest] = []
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, kind, error, trace):
+        pass
+
+    async def send(self, request):
+        self.requests.append(request)
+        step = self.script.pop(0)
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+
+class Hurried:
+    """A clock on which every sleep is over at once."""
+
+    def monotonic(self):
+        return 0.0
+
+    async def sleep(self, seconds):
+        pass
+
+
+def responding(document, *, status=200, headers=None) -> HttpResponse:
+    return HttpResponse(status=status, headers=headers or {}, body=json.dumps(document).encode())
+
+
+def client_over(*script, key=None) -> tuple[Client, StubTransport]:
+    transport = StubTransport(*script)
+    return Client("http://nowhere", key, transport=transport, clock=Hurried()), transport
+
+
+async def test_chat_sends_the_message_with_key_and_fresh_idempotency_key():
+    client, transport = client_over(responding(ANSWER), responding(ANSWER), key="ard_k_s")
+
+    async with client:
+        answer = await client.chat("你好", user_id="u1001", wait_s=5)
+        await client.chat("你好")
+
+    first, second = transport.requests
+    assert answer == ANSWER
+    assert (first.method, first.path) == ("POST", "/v1/chat")
+    assert json.loads(first.body) == {"message": "你好", "user_id": "u1001", "wait_s": 5}
+    assert first.headers["Authorization"] == "Bearer ard_k_s"
+    assert first.headers["Idempotency-Key"] != second.headers["Idempotency-Key"]
+    assert first.seconds > 5
+
+
+async def test_a_lost_connection_is_tried_again_with_the_same_key():
+    client, transport = client_over(UnavailableError("lost"), UnavailableError("lost"), responding(ANSWER))
+
+    await client.chat("hello")
+
+    assert len({request.headers["Idempotency-Key"] for request in transport.requests}) == 1
+    assert len(transport.requests) == 3
+
+
+async def test_it_gives_up_after_some_tries():
+    client, transport = client_over(*[UnavailableError("lost")] * TRIES)
+
+    with pytest.raises(UnavailableError):
+        await client.chat("hello", idempotency_key="mine")
+
+    assert [request.headers["Idempotency-Key"] for request in transport.requests] == ["mine"] * TRIES
+
+
+async def test_a_request_that_goes_on_is_open():
+    client, _ = client_over(responding({"request_id": "r1", "status": "open"}, status=202))
+
+    answer = await client.chat("hello", wait_s=0)
+
+    assert answer == {"request_id": "r1", "status": "open", "answer": None, "parts": []}
+
+
+async def test_requests_decisions_and_routes_are_read():
+    client, transport = client_over(
+        responding(ANSWER), responding({"decisions": [{"number": 1}]}), responding({"intents": []})
+    )
+
+    assert await client.request("r/1") == ANSWER
+    assert await client.decisions("r1") == [{"number": 1}]
+    assert await client.route("hello", environment="staging") == {"intents": []}
+    assert [request.path for request in transport.requests] == [
+        "/v1/requests/r%2F1",
+        "/v1/requests/r1/decisions",
+        "/v1/route",
+    ]
+
+
+async def test_a_problem_becomes_an_error_with_its_code():
+    problem = {"code": "overloaded", "detail": "Too much work.", "status": 503}
+    client, _ = client_over(responding(problem, status=503, headers={"retry-after": "2"}))
+
+    with pytest.raises(CallError, match="Too much work") as caught:
+        await client.chat("hello")
+
+    assert (caught.value.error_code, caught.value.status, caught.value.retry_after_s) == (
+        "overloaded",
+        503,
+        2,
+    )
+    assert caught.value.problem == problem
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"[]", b""])
+async def test_an_error_without_a_problem_still_has_its_status(body):
+    client, _ = client_over(HttpResponse(status=502, headers={}, body=body))
+
+    with pytest.raises(CallError, match="HTTP status 502") as caught:
+        await client.chat("hello")
+
+    assert caught.value.error_code == "call_refused"
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"{}", b'{"request_id": 1, "status": "open"}'])
+async def test_an_answer_that_cannot_be_read_is_none(body):
+    client, _ = client_over(HttpResponse(status=200, headers={}, body=body))
+
+    with pytest.raises(UnavailableError, match="can't be read"):
+        await client.request("r1")
+
+
+@pytest.fixture
+async def echo() -> AsyncIterator[TestServer]:
+    async def answer(request: web.Request) -> web.Response:
+        if request.path == "/redirect":
+            raise web.HTTPFound("/elsewhere")
+        body = await request.read()
+        return web.Response(body=request.path.encode() + b" " + body, headers={"X-Seen": request.method})
+
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", answer)
+    server = TestServer(application)
+    await server.start_server()
+    yield server
+    await server.close()
+
+
+async def test_http_carries_request_and_response(echo):
+    async with HttpTransport(str(echo.make_url("/base/"))) as transport:
+        response = await transport.send(HttpRequest(method="POST", path="/v1/chat", body=b"hello"))
+
+    assert (response.status, response.body) == (200, b"/base/v1/chat hello")
+    assert response.headers["x-seen"] == "POST"
+
+
+async def test_redirects_are_not_followed(echo):
+    async with HttpTransport(str(echo.make_url("/"))) as transport:
+        assert (await transport.send(HttpRequest(method="GET", path="/redirect"))).status == 302
+
+
+async def test_nobody_listening_is_unavailable(echo):
+    url = str(echo.make_url("/"))
+    await echo.close()
+
+    async with HttpTransport(url) as transport:
+        with pytest.raises(UnavailableError, match="no response from"):
+            await transport.send(HttpRequest(method="GET", path="/"))
+
+
+async def test_a_client_has_to_be_entered():
+    with pytest.raises(RuntimeError, match="context manager"):
+        await HttpTransport("http://nowhere").send(HttpRequest(method="GET", path="/"))
+
+
+async def test_an_application_of_this_process_is_called_without_a_socket():
+    async def application(scope, receive, send):
+        body = (await receive())["body"]
+        await send(
+            {"type": "http.response.start", "status": 201, "headers": [(b"X-Path", scope["raw_path"])]}
+        )
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+        await send({"type": "http.response.body", "body": b"!"})
+        assert (await receive())["type"] == "http.disconnect"
+
+    async with AsgiTransport(application) as transport:
+        response = await transport.send(HttpRequest(method="POST", path="/v1/%7E?a=1", body=b"hello"))
+
+    assert (response.status, response.body) == (201, b"hello!")
+    assert response.headers == {"x-path": "/v1/%7E"}

@@ -1,0 +1,73 @@
+"""The command line of an agent that runs alone."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from dispatcher.sdk.agent import Agent, checked_name
+from dispatcher.sdk.log_line import LogLine
+from dispatcher.sdk.main import host_name, read_command_line, run
+
+BROKER = "amqp://guest:secret@127.0.0.1:1/"
+
+
+def test_options_have_sensible_defaults():
+    options = read_command_line(Agent("tester"), ["--broker", BROKER])
+
+    assert (options.prefix, options.inbox, options.instance) == ("ard", None, host_name())
+    assert (options.key, options.environment) == (None, None)
+
+
+def test_the_inbox_may_be_a_file():
+    options = read_command_line(Agent("tester"), ["--broker", BROKER, "--inbox", "sqlite:state/a:b.sqlite"])
+
+    assert options.inbox == Path("state/a:b.sqlite")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        [],
+        ["--broker", "http://127.0.0.1/"],
+        ["--broker", "amqp://"],
+        ["--broker", BROKER, "--inbox", "sqlite:"],
+        ["--broker", BROKER, "--inbox", "redis:x"],
+    ],
+)
+def test_a_wrong_command_line_exits_2(line, capsys):
+    with pytest.raises(SystemExit) as caught:
+        read_command_line(Agent("tester"), line)
+
+    assert caught.value.code == 2
+    assert "usage:" in capsys.readouterr().err
+
+
+def test_a_host_name_becomes_an_instance_name():
+    assert checked_name(host_name(), "instance name") == host_name()
+
+
+def test_what_cannot_run_exits_1_with_one_sentence(capsys):
+    with pytest.raises(SystemExit) as caught:
+        run(Agent("tester"), ["--broker", BROKER])
+
+    assert caught.value.code == 1
+    assert capsys.readouterr().err == (
+        "tester: agent tester can't be declared: check capabilities (configuration)\n"
+    )
+
+
+def test_log_lines_show_the_event_with_its_facts():
+    record = logging.LogRecord("dispatcher.sdk", logging.INFO, __file__, 1, "task.done", (), None)
+    record.capability = "work.do"
+
+    line = LogLine().format(record)
+
+    assert line.endswith("INFO task.done capability=work.do")
+
+
+def test_log_lines_keep_tracebacks():
+    error = ValueError("why")
+    record = logging.LogRecord("x", logging.ERROR, __file__, 1, "task.failed", (), (ValueError, error, None))
+
+    assert LogLine().format(record).endswith("ValueError: why")
