@@ -56,8 +56,8 @@ contracts: $(VENV)/.dev ## import-linter: who may import whom
 	@$(BIN)/lint-imports
 
 .PHONY: bench
-bench: $(VENV)/.dev ## time one routing decision beside a bare vector search
-	@$(BIN)/python -m tests.bench.route $(ARGS)
+bench: $(VENV)/.dev ## time a routing decision and a whole request beside the bare thing
+	@$(BIN)/python -m tests.bench $(ARGS)
 
 .PHONY: docs
 docs: $(VENV)/.dev ## check links and published schemas (`make docs ARGS=--write` renders the schemas)
@@ -85,7 +85,7 @@ $(BIN)/python:
 $(VENV)/.server: requirements/build.lock requirements/server.lock pyproject.toml | $(BIN)/python
 	@echo "installing the server into $(VENV)"
 	@$(PIP) -r requirements/build.lock -r requirements/server.lock
-	@$(PIP) --no-deps --no-build-isolation --editable .
+	@PYTHONWARNINGS=ignore $(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.lock $(VENV)/.server

@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from typing import NoReturn
+from typing import NoReturn, cast
 
-from aiormq import spec
-from aiormq.abc import AbstractChannel
+from aiormq import Channel, spec
 
 from dispatcher.amqp.connection import Connection, is_cancelled, keep_up
 from dispatcher.amqp.declare import Exchange, declare_exchanges
@@ -38,8 +37,8 @@ class Message:
 class Publisher:
     """Publishes on channels in turn; they are opened again when one of them is lost.
 
-    When a publish gets no answer in time and nothing else was confirmed meanwhile, the connection
-    is dropped: a broker under an alarm reads nothing, and what we wrote would pile up here.
+    When a publish got no answer and nothing else was confirmed for as long, the connection is
+    dropped: a broker under an alarm reads nothing, and what we wrote would pile up here.
     """
 
     def __init__(
@@ -48,7 +47,7 @@ class Publisher:
         self._connection = connection
         self._exchanges = exchanges
         self._channels = channels
-        self._turns: Iterator[AbstractChannel] = iter(())
+        self._turns: Iterator[Channel] = iter(())
         self._up = asyncio.Event()
         self._confirmed_at = 0.0
 
@@ -75,15 +74,14 @@ class Publisher:
         """
         if len(message.body) > MAX_FRAME_BYTES:
             raise TooLargeError(f"a frame of {len(message.body)} bytes; at most {MAX_FRAME_BYTES} are sent")
-        started = self._connection.clock.monotonic()
         try:
             async with asyncio.timeout(self._connection.rules.call_timeout_s):
                 await self._up.wait()
                 await self._publish(message)
             self._confirmed_at = self._connection.clock.monotonic()
         except LIBRARY_ERRORS as error:
-            if isinstance(error, TimeoutError) and self._confirmed_at < started:
-                self._connection.drop()
+            if isinstance(error, TimeoutError):
+                self._drop_if_silent()
             raise delivery_error(error, f"{message.exchange}/{message.key}") from error
         except asyncio.CancelledError as error:
             if is_cancelled():
@@ -91,8 +89,9 @@ class Publisher:
             raise OutcomeUnknownError(f"the channel closed: {message.exchange}/{message.key}") from error
 
     async def _publish(self, message: Message) -> None:
-        """Without waiting for the socket: the confirm is waited for anyway, and a channel's other
-        publishes wait until this one's frames are handed over.
+        """Publish without waiting for the socket.
+
+        The confirm is waited for anyway, and a channel's next publish would wait for it too.
         """
         await next(self._turns).basic_publish(
             message.body,
@@ -103,12 +102,20 @@ class Publisher:
             wait=False,
         )
 
+    def _drop_if_silent(self) -> None:
+        silent_s = self._connection.clock.monotonic() - self._confirmed_at
+        if self._up.is_set() and silent_s >= self._connection.rules.call_timeout_s:
+            self._connection.drop()
+
     async def _open(self) -> None:
         lost = asyncio.Event()
         async with self._connection.channels(self._channels, lost, confirms=True) as channels:
             async with asyncio.timeout(self._connection.rules.call_timeout_s):
                 await declare_exchanges(channels[0], self._exchanges)
-            self._turns = cycle([await channel.get_underlay_channel() for channel in channels])
+            self._turns = cycle(
+                [cast("Channel", await channel.get_underlay_channel()) for channel in channels]
+            )
+            self._confirmed_at = self._connection.clock.monotonic()
             self._up.set()
             try:
                 await lost.wait()

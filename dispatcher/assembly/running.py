@@ -6,8 +6,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from fastapi import FastAPI
-
 from dispatcher.assembly import rules
 from dispatcher.assembly.loops import loops, refresh_loads
 from dispatcher.assembly.parts import Parts, build_parts
@@ -16,10 +14,11 @@ from dispatcher.channel.in_process import InProcessChannel
 from dispatcher.dispatch.collector import Collector
 from dispatcher.dispatch.dispatcher import Dispatcher
 from dispatcher.dispatch.planning import Planner
-from dispatcher.gateway.app import create_app
+from dispatcher.gateway.app import Application, create_app
 from dispatcher.gateway.parts import GatewayParts
 from dispatcher.identifiers import AgentId
-from dispatcher.intents.decompose import DecomposeRules, RuleDecomposer
+from dispatcher.intents.decompose import RuleDecomposer
+from dispatcher.intents.segment import DecomposeRules
 from dispatcher.protocol.declaration import Declaration
 from dispatcher.protocol.frames import RegisterFrame
 from dispatcher.protocol.link import Link
@@ -34,7 +33,7 @@ class Running:
     """A dispatcher at work. `link` is the way for agents in this process; None with a broker."""
 
     settings: Settings
-    app: FastAPI
+    app: Application
     dispatcher: Dispatcher
     parts: Parts
     link: Link | None

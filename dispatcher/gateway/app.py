@@ -20,6 +20,8 @@ from dispatcher.gateway.requests import RequestRoutes
 from dispatcher.gateway.trial import TrialRoutes
 
 TITLE = "Agent-Reach Dispatcher"
+Application = FastAPI
+"""What rooms that don't know the web framework call it."""
 
 
 def create_app(parts: GatewayParts, clock: Clock | None = None) -> FastAPI:

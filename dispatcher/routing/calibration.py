@@ -49,7 +49,9 @@ class Calibration:
             return (np.asarray(scores) >= self.floor).astype(np.float64)
         return self.curve(scores)
 
-    def accepts(self, scores: Doubles, similarity_floor: float) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    def accepts(
+        self, scores: Doubles, similarity_floor: float
+    ) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
         """Whether each score is in scope: at or above the scope floor and the floor on similarity."""
         accepted: np.ndarray[tuple[int], np.dtype[np.bool_]] = (np.asarray(scores) >= self.floor) & (
             self.similarity(scores) >= similarity_floor
@@ -69,7 +71,7 @@ class Observed:
 
 def observe(registry: Registered, background: Vectors) -> Observed:
     """Score the registry's left-out examples and the background against what is registered."""
-    cosines = background @ registry.totals.T / np.maximum(np.linalg.norm(registry.totals, axis=1), 1e-9)
+    cosines = registry.cosines(background)
     scores = (cosines.max(axis=1) - contrast_of_background(background)).astype(np.float64)
     left_out = leave_one_out(registry)
     examples = 0 if left_out is None else len(left_out.best)
@@ -89,7 +91,9 @@ def observe(registry: Registered, background: Vectors) -> Observed:
     return Observed(inside=inside, outside=outside, left_out=left_out, lead=float(np.median(left_out.lead)))
 
 
-def calibrate(observed: Observed, reference: Reference | None, capabilities: int, made_of: tuple[str, int]) -> Calibration:
+def calibrate(
+    observed: Observed, reference: Reference | None, capabilities: int, made_of: tuple[str, int]
+) -> Calibration:
     """Fit floor and curve; `made_of` is the encoder id and the registry version."""
     encoder_id, version = made_of
     empty = Calibration(
@@ -133,16 +137,6 @@ def refused_share(calibration: Calibration, observed: Observed, similarity_floor
         return 0.0
     refused = ~calibration.accepts(observed.inside.score, similarity_floor)
     return float((refused * observed.inside.weight).sum() / observed.inside.weight.sum())
-
-
-def waits_for_approval(old: Calibration, new: Calibration, refused: tuple[float, float], margin: float) -> bool:
-    """Whether the new one must not be used yet: it refuses over `margin` more of the registered examples.
-
-    `refused` are the shares by the old and the new one, of the same examples. Only two fitted
-    curves of one encoder are compared; else the new one is used at once.
-    """
-    comparable = old.encoder_id == new.encoder_id and old.curve is not None and new.curve is not None
-    return comparable and refused[1] - refused[0] > margin
 
 
 def _placed(rows: Rows, place: tuple[float, float]) -> Rows:

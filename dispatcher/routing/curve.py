@@ -73,7 +73,9 @@ def fit_curve(rows: Rows) -> Curve:
     for _ in range(NEWTON_STEPS):
         p = Curve(slope=slope, intercept=intercept)(x)
         steep = share * p * (1 - p)
-        gradient = np.array([(share * (p - y) * x).sum() + RIDGE * slope, (share * (p - y)).sum() + 1e-4 * intercept])
+        gradient = np.array(
+            [(share * (p - y) * x).sum() + RIDGE * slope, (share * (p - y)).sum() + 1e-4 * intercept]
+        )
         curvature = np.array(
             [[(steep * x * x).sum() + RIDGE, (steep * x).sum()], [(steep * x).sum(), steep.sum() + 1e-4]]
         )

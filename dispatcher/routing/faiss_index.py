@@ -38,7 +38,7 @@ class FaissIndex:
         """See `VectorIndex`."""
         slot = self._slots.remove(key)
         if slot is not None:
-            self._index.remove_ids(np.array([slot], dtype=np.int64))
+            self._index.remove_ids(faiss.IDSelectorBatch([slot]))
 
     def search(self, queries: Vectors, encoder_id: str, limit: int) -> Hits:
         """See `VectorIndex`."""

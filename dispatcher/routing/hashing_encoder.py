@@ -29,7 +29,7 @@ class HashingEncoder:
                 code = zlib.crc32(gram.encode("utf-8", "surrogatepass"))
                 row[code % DIMENSIONS] += 1.0 if code & 0x8000_0000 else -1.0
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return vectors / np.maximum(lengths, np.finfo(np.float32).tiny)
+        return np.asarray(vectors / np.maximum(lengths, np.finfo(np.float32).tiny))
 
 
 def _grams(text: str) -> list[str]:

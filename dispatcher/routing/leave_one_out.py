@@ -7,6 +7,7 @@ one thing under two names, so that either winning is right as far as scope is co
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,14 +33,16 @@ class Registered:
     capabilities: tuple[Capability, ...]
     starts: NDArray[np.intp]
 
-    def best_cosines(self, queries: Vectors) -> Floats:
-        """Each query's best cosine over everything registered."""
-        return np.asarray((queries @ unit(self.totals).T).max(axis=1))
+    def cosines(self, queries: Vectors) -> Floats:
+        """Each query (row) with each key (column); one column of zeros where nothing is registered."""
+        if not self.prototypes:
+            return np.zeros((len(queries), 1), dtype=np.float32)
+        return queries @ unit(self.totals).T
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """One row per capability and example. `weight`s sum to the number of rows, capabilities weigh the same."""
+    """One row per capability and example; `weight`s sum to their number, capabilities weigh the same."""
 
     vectors: Vectors
     best: Floats
@@ -101,8 +104,8 @@ class _Row:
 def _rows(registry: Registered) -> list[_Row]:
     """The examples in the order in which they are taken: the first of every capability, the second, ..."""
     ranked: list[tuple[int, int, _Row]] = []
-    ends = [*registry.starts[1:].tolist(), len(registry.prototypes)]
-    for owner, (start, end) in enumerate(zip(registry.starts.tolist(), ends, strict=True)):
+    edges = [*registry.starts.tolist(), len(registry.prototypes)]
+    for owner, (start, end) in enumerate(pairwise(edges)):
         ranked += ((turn, owner, row) for turn, row in enumerate(_group_rows(registry, owner, (start, end))))
     limit = min(MAX_ROWS, max(MAX_CELLS // max(len(registry.prototypes), 1), 1))
     return [row for _, _, row in sorted(ranked, key=lambda item: item[:2])[:limit]]
@@ -116,9 +119,7 @@ def _group_rows(registry: Registered, owner: int, span: tuple[int, int]) -> list
         for text, vector in zip(prototype.examples, prototype.example_vectors, strict=True):
             holders.setdefault(text, []).append(position)
             vectors[text] = vector
-    return [
-        _Row(owner=owner, vector=vectors[text], holders=tuple(holders[text])) for text in sorted(holders)
-    ]
+    return [_Row(owner=owner, vector=vectors[text], holders=tuple(holders[text])) for text in sorted(holders)]
 
 
 def _cosines(registry: Registered, rows: Sequence[_Row], vectors: Vectors) -> Floats:

@@ -88,7 +88,7 @@ class LexicalIndex:
             slots, counts = self._array(term)
             rarity = math.log1p((len(self._slots) - len(slots) + 0.5) / (len(slots) + 0.5))
             gains = rarity * counts * (K1 + 1) / (counts + damping[slots])
-            table[np.ix_(rows, slots)] += gains
+            table[np.array(rows)[:, None], slots] += gains
         return table[:, self._slots.order]
 
     def _damping(self) -> NDArray[np.float32]:

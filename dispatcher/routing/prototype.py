@@ -65,7 +65,7 @@ def build_prototype(key: Key, texts: DeclaredTexts, vectors: Vectors) -> Prototy
 def unit(vectors: Vectors) -> Vectors:
     """The same directions at length 1; all-zero rows stay."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return vectors / np.maximum(lengths, np.finfo(np.float32).tiny)
+    return np.asarray(vectors / np.maximum(lengths, np.finfo(np.float32).tiny))
 
 
 def stack(prototypes: Sequence[Prototype], dimensions: int) -> Vectors:

@@ -10,7 +10,6 @@ from importlib.resources import files
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from dispatcher.routing.curve import Doubles, Rows
 
@@ -56,10 +55,10 @@ def parse_reference(document: Mapping[str, Mapping[str, Mapping[str, Sequence[fl
     return Reference(encoder_id=str(document["encoder"]), sizes=sizes)
 
 
-def bins(heights: Doubles) -> NDArray[np.intp]:
-    """The bin of each height."""
-    at = np.clip(np.floor((heights - LOW) / WIDTH), 0, BINS - 1)
-    return np.asarray(at, dtype=np.intp)
+def histogram(heights: Doubles, weights: Doubles) -> Doubles:
+    """The weight in each bin."""
+    at = np.clip(np.floor((heights - LOW) / WIDTH), 0, BINS - 1).astype(np.intp)
+    return np.bincount(at, weights=weights, minlength=BINS)
 
 
 def inside_rows(size: ReferenceSize, weight: float) -> Rows:
@@ -77,4 +76,4 @@ def outside_rows(size: ReferenceSize, weight: float) -> Rows:
 
 
 def _centres() -> Doubles:
-    return LOW + WIDTH * (np.arange(BINS) + 0.5)
+    return LOW + WIDTH * (np.arange(BINS, dtype=np.float64) + 0.5)

@@ -6,6 +6,7 @@ print(answer["answer"])
 """
 
 import json
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, ClassVar, Self, TypedDict, Unpack, cast
 from urllib.parse import quote
@@ -129,6 +130,20 @@ class Client:
         """How the message would be understood and routed; nothing is sent to any agent."""
         response = await self._send(self._post("/v1/route", {"message": message, **options}, 0.0, {}))
         return _document(response)
+
+    async def agents(self) -> list[dict[str, Any]]:
+        """Every registered agent, declared and observed; needs an agent's or an admin's key."""
+        agents: list[dict[str, Any]] = _document(await self._send(self._get("/v1/agents"))).get("agents", [])
+        return agents
+
+    async def try_declaration(
+        self, declaration: dict[str, Any], texts: Sequence[str], *, agent_id: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Where an agent with this declaration would rank for each text; nothing is registered."""
+        body = {"declaration": declaration, "texts": list(texts), "agent_id": agent_id}
+        response = await self._send(self._post("/v1/agents/try", body, 0.0, {}))
+        rankings: list[dict[str, Any]] = _document(response).get("rankings", [])
+        return rankings
 
     def _get(self, path: str) -> HttpRequest:
         return HttpRequest(method="GET", path=path, headers=self._headers, seconds=_ROUND_TRIP_S)

@@ -21,8 +21,6 @@ from dispatcher.sdk.outcome import Outcome, failure, outcome_of
 from dispatcher.sdk.reply import BusinessError, NeedsInput
 from dispatcher.sdk.task_view import TaskView
 
-GRACE_S = 0.25
-"""How long a cancelled async handler may take to end before it counts as stuck."""
 _JOIN_S = 1.0
 
 _log = logging.getLogger(__name__)
@@ -30,12 +28,16 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One run of a handler. `seconds` is the remaining budget."""
+    """One run of a handler within `seconds`.
+
+    After that an async one is cancelled and has `grace_s` to end before it counts as stuck.
+    """
 
     handler: Handler
     fields: dict[str, Any] = field(repr=False)
     view: TaskView = field(repr=False)
     seconds: float
+    grace_s: float = 0.25
 
 
 class HandlerThread:
@@ -95,7 +97,7 @@ class HandlerThread:
             self.give_back()
             raise
         future.add_done_callback(lambda _: _tell(link_loop, self.give_back))
-        await asyncio.wait([asyncio.wrap_future(future)], timeout=call.seconds + GRACE_S)
+        await asyncio.wait([asyncio.wrap_future(future)], timeout=call.seconds + call.grace_s)
         if not future.done():
             _log.warning("handler.stuck", extra=_facts(call))
             return _timed_out(call)

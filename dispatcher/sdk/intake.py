@@ -34,6 +34,13 @@ class IntakeRules:
     look_s: float = 1.0
     claim_margin_s: float = 5.0
     """A claim holds for the task's budget and this much more."""
+    answer_share: float = 0.05
+    answer_most_s: float = 0.5
+    """Kept of the budget, as a share and at most, to tell a `timeout` before the attempt lapses."""
+
+    def kept_for_answer(self, budget_s: float) -> float:
+        """The part of a budget that the handler doesn't get, in seconds."""
+        return min(budget_s * self.answer_share, self.answer_most_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,8 +164,14 @@ class Intake:
     async def _run(self, task: TaskFrame, handler: Handler, deadline: float) -> Outcome:
         parts, clock = self._parts, self._parts.clock
         began = clock.monotonic()
-        view = view_of(task, lambda: max(deadline - clock.monotonic(), 0.0))
-        call = Call(handler=handler, fields=task.payload.input, view=view, seconds=deadline - began)
+        kept = parts.rules.kept_for_answer(deadline - began)
+        call = Call(
+            handler=handler,
+            fields=task.payload.input,
+            view=view_of(task, lambda: max(deadline - kept - clock.monotonic(), 0.0)),
+            seconds=deadline - kept - began,
+            grace_s=kept / 2,
+        )
         outcome = await parts.handlers.run(call)
         self._count(handler, began, outcome)
         try:

@@ -35,6 +35,8 @@ def run(agent: Agent, argv: Sequence[str] | None = None) -> NoReturn:
     terminal = logging.StreamHandler()
     terminal.setFormatter(LogLine())
     logging.basicConfig(level=logging.INFO, handlers=[terminal])
+    for library in ("aio_pika", "aiormq"):  # the link tells their failures in its own words
+        logging.getLogger(library).setLevel(logging.CRITICAL)
     try:
         asyncio.run(_run(agent, options))
     except DispatcherError as error:

@@ -10,13 +10,16 @@ from dispatcher.dispatch.ledger import Change, KeyedRequest, Offer, Step
 from dispatcher.identifiers import RequestId
 from dispatcher.store import rows
 from dispatcher.store.changes import ChangeSet
-from dispatcher.store.column import now_ms
+from dispatcher.store.column import read_now
 from dispatcher.store.engine import Database
 from dispatcher.store.failure import ConflictError
 from dispatcher.store.tables import requests
 
 Name = tuple[str, str]
 """What an offer is known by: its caller and key where it has a key, else ("", request id)."""
+
+_INSERT_ON_POSTGRES = postgresql.insert(requests).on_conflict_do_nothing().returning(requests.c.request_id)
+_INSERT_ON_SQLITE = sqlite.insert(requests).on_conflict_do_nothing().returning(requests.c.request_id)
 
 
 async def accept_group(database: Database, offers: Sequence[Offer]) -> list[Change | KeyedRequest]:
@@ -30,7 +33,7 @@ async def accept_group(database: Database, offers: Sequence[Offer]) -> list[Chan
     # In key order: another replica's group with the same keys waits for this one, never across it.
     ordered = [firsts[name] for name in sorted(firsts)]
     async with database.writing() as connection:
-        now: int = (await connection.execute(select(now_ms()))).scalar_one()
+        now = await read_now(connection)
         steps = {offer.request_id: offer.build(now) for offer in ordered}
         inserted = await _insert_requests(connection, database, steps)
         known = await _find(connection, [offer for offer in ordered if offer.request_id not in inserted])
@@ -62,11 +65,8 @@ async def _insert_requests(
 ) -> set[RequestId]:
     """Insert the requests whose key and id are free; the ids of those."""
     values = [rows.request_row(step.state.request) for step in steps.values()]
-    if database.is_postgres:
-        on_postgres = postgresql.insert(requests).on_conflict_do_nothing().returning(requests.c.request_id)
-        return set((await connection.execute(on_postgres, values)).scalars())
-    on_sqlite = sqlite.insert(requests).on_conflict_do_nothing().returning(requests.c.request_id)
-    return set((await connection.execute(on_sqlite, values)).scalars())
+    insert = _INSERT_ON_POSTGRES if database.is_postgres else _INSERT_ON_SQLITE
+    return set((await connection.execute(insert, values)).scalars())
 
 
 async def _find(connection: AsyncConnection, offers: Sequence[Offer]) -> dict[Name, KeyedRequest]:

@@ -23,6 +23,11 @@ _NEVER_UPDATED = frozenset(
 )
 """What a request or attempt was accepted with: fixed by its meaning, and some of it is large."""
 _PARENTS_FIRST = (requests, intents, tasks, attempts, results, decisions)
+_INSERTS = {table: insert(table) for table in _PARENTS_FIRST}
+_UPDATES: dict[Table, Update] = {
+    table: update(table).where(*(column == bindparam(f"key_{column.name}") for column in table.primary_key))
+    for table in (requests, intents, tasks, attempts)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +71,10 @@ class ChangeSet:
         for table, pile in self._piles.items():
             key = _key_of(table)
             if pile.inserts:
-                await connection.execute(insert(table), sorted(pile.inserts, key=key))
+                await connection.execute(_INSERTS[table], sorted(pile.inserts, key=key))
             if pile.updates:
                 await connection.execute(
-                    _update_by_key(table),
+                    _UPDATES[table],
                     [_update_values(table, row) for row in sorted(pile.updates, key=key)],
                 )
 
@@ -91,10 +96,6 @@ class ChangeSet:
 def _key_of(table: Table) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
     names = [column.name for column in table.primary_key]
     return lambda row: tuple(row[name] for name in names)
-
-
-def _update_by_key(table: Table) -> Update:
-    return update(table).where(*(column == bindparam(f"key_{column.name}") for column in table.primary_key))
 
 
 def _update_values(table: Table, row: Values) -> Values:

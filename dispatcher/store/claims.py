@@ -25,7 +25,7 @@ from dispatcher.dispatch.ledger import AttemptKey, Due
 from dispatcher.dispatch.request import AttemptStatus, RequestState
 from dispatcher.identifiers import AgentId, ReplicaId
 from dispatcher.store import rows
-from dispatcher.store.column import now_ms
+from dispatcher.store.column import now_ms, read_now
 from dispatcher.store.engine import Database
 from dispatcher.store.states import load_states
 from dispatcher.store.tables import attempts
@@ -50,7 +50,7 @@ async def claim_due(
         if not claimed:
             return ()
         states = await load_states(connection, {row["request_id"] for row in claimed})
-        now: int = (await connection.execute(select(now_ms()))).scalar_one()
+        now = await read_now(connection)
     ordered = sorted(claimed, key=lambda row: (row["not_before_ms"], row["request_id"], row["task_id"]))
     return tuple(_to_due(states[row["request_id"]], (row["task_id"], row["number"]), now) for row in ordered)
 

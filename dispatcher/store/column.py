@@ -3,7 +3,8 @@
 import json
 
 import orjson
-from sqlalchemy import BigInteger, Dialect, Text
+from sqlalchemy import BigInteger, Dialect, Text, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.expression import FunctionElement
@@ -34,6 +35,15 @@ def _now_ms_postgresql(_element: now_ms, _compiler: SQLCompiler, **_kw: object) 
 @compiles(now_ms, "sqlite")
 def _now_ms_sqlite(_element: now_ms, _compiler: SQLCompiler, **_kw: object) -> str:
     return "CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)"
+
+
+_NOW = select(now_ms())
+
+
+async def read_now(connection: AsyncConnection) -> int:
+    """The database's time in milliseconds, now; later than any lock the transaction already holds."""
+    now: int = (await connection.execute(_NOW)).scalar_one()
+    return now
 
 
 class Words(TypeDecorator[str]):

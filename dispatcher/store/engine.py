@@ -132,6 +132,8 @@ def _open_postgres(url: URL) -> Database:
             max_overflow=0,
             pool_timeout=_WAIT_S,
             pool_pre_ping=True,
+            # Whatever the server's default: a rule must see what was committed while it waited for its lock.
+            isolation_level="READ COMMITTED",
             connect_args={
                 "timeout": _WAIT_S,
                 "command_timeout": _STATEMENT_S,

@@ -134,17 +134,14 @@ class GroupCommit(Generic[Write, Answer]):
             answers = await self._apply_through_conflicts([pending.write for pending in group])
         except UnavailableError as error:
             _fail(group, error)
+            return
         except Exception as error:  # noqa: BLE001  (the loop's supervisor: one bad write must not stop the others)
-            await self._split(group, error)
+            if len(group) == 1:
+                logger.warning("ledger.write_refused", extra={"error": type(error).__name__})
+                _fail(group, error)
+                return
         else:
-            for pending, answer in zip(group, answers, strict=True):
-                if not pending.answer.done():
-                    pending.answer.set_result(answer)
-
-    async def _split(self, group: Sequence[_Pending[Write, Answer]], error: Exception) -> None:
-        if len(group) == 1:
-            logger.warning("ledger.write_refused", extra={"error": type(error).__name__})
-            _fail(group, error)
+            _answer(group, answers)
             return
         middle = len(group) // 2
         await self._commit(group[:middle])
@@ -158,6 +155,12 @@ class GroupCommit(Generic[Write, Answer]):
                 logger.info("ledger.conflict", extra={"writes": len(writes), "tried": tried})
                 await self._clock.sleep(self._rules.pause_s * 2 ** (tried - 1))
         return await self._apply(writes)
+
+
+def _answer(group: Sequence[_Pending[Write, Answer]], answers: Sequence[Answer]) -> None:
+    for pending, answer in zip(group, answers, strict=True):
+        if not pending.answer.done():
+            pending.answer.set_result(answer)
 
 
 def _fail(group: Sequence[_Pending[Write, Answer]], error: Exception) -> None:

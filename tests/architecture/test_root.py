@@ -64,26 +64,3 @@ def test_no_file_names_a_package_registry():
 
 def test_no_file_is_huge():
     assert not [path for path in tree.files() if (tree.ROOT / path).stat().st_size > LARGEST]
-
-
-def test_the_locks_pin_everything():
-    locks = [path for path in tree.files() if path.suffix == ".lock"]
-
-    loose = [
-        f"{path}: {line}"
-        for path in locks
-        for line in tree.lines(path)
-        if line and not line.startswith("#") and not re.fullmatch(r"[a-z0-9.\-]+==[\w.]+", line)
-    ]
-
-    assert not loose
-
-
-def test_the_development_lock_extends_the_server_lock():
-    pins = {
-        name: {line for line in tree.lines(tree.ROOT / f"requirements/{name}.lock") if "==" in line}
-        for name in ("server", "dev")
-    }
-
-    assert pins["server"] <= pins["dev"]
-    assert not [pin for pin in pins["dev"] if pin.startswith(("torch==", "sentence-transformers=="))]

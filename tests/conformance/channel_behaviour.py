@@ -17,7 +17,7 @@ from dispatcher.protocol.frames import TaskFrame, TaskPayload
 from dispatcher.protocol.link import Delivery, Link, Settlement
 from dispatcher.protocol.topology import DELIVERY_LIMIT, MAX_FRAME_BYTES
 
-DEADLINE_S = 20.0
+DEADLINE_S = 30.0
 ORDER = AgentId("order")
 Kept = TypeVar("Kept")
 

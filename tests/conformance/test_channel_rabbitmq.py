@@ -195,6 +195,22 @@ class TestBrokenBroker:
                 await channel.ready()
 
             assert channel.is_ready()
+            await channel.prepare(ORDER)
+            await channel.send(ORDER, task("found"))
+
+    async def test_sends_that_wait_for_the_broker_do_not_keep_it_from_coming_up(self, own_broker: RabbitNode):
+        rules = ConnectionRules(call_timeout_s=1, longest_delay_s=0.5)
+        topology = own_topology()
+        channel = RabbitChannel(own_broker.url, topology, ReplicaId("replica"), connection_rules=rules)
+        async with channel.open(Recorder().inbound()), asyncio.TaskGroup() as sending:
+            await asyncio.to_thread(own_broker.start)
+            await channel.ready()
+            await channel.prepare(ORDER)
+            await asyncio.to_thread(own_broker.stop)
+            for number in range(50):
+                sending.create_task(send_at_last(channel, str(number)))
+
+            await asyncio.to_thread(own_broker.start)
         assert not channel.is_ready()
 
     async def test_confirmed_tasks_and_consumers_survive_a_crash_of_the_broker(self, own_broker: RabbitNode):
@@ -239,7 +255,7 @@ class TestBrokenBroker:
                 got.add(text_of(await following(deliveries)))
             assert got <= {"before", "after"}
 
-    async def test_under_a_memory_alarm_sends_end_in_time_acks_pass_and_closing_is_bounded(
+    async def test_a_memory_alarm_stops_sends_in_time_lets_acks_pass_and_does_not_hold_up_closing(
         self, own_broker: RabbitNode
     ):
         await asyncio.to_thread(own_broker.start)
@@ -259,6 +275,11 @@ class TestBrokenBroker:
                 left = await asyncio.to_thread(
                     own_broker.control, "--silent", "list_queues", "name", "messages_unacknowledged"
                 )
+                await asyncio.to_thread(own_broker.control, "set_vm_memory_high_watermark", "0.9")
+                await send_at_last(world.channel, "after")
+                await asyncio.to_thread(own_broker.control, "set_vm_memory_high_watermark", "0.0000001")
+                with pytest.raises(OutcomeUnknownError):
+                    await world.channel.send(ORDER, task("blocked"))
             started = asyncio.get_running_loop().time()
         assert f"{topology.task_queue(ORDER)}\t0" in left
         assert asyncio.get_running_loop().time() - started < 5

@@ -362,3 +362,18 @@ async def test_a_handler_past_its_budget_is_answered_as_timeout():
     result = await link.result()
     assert await delivery.settlement() is Settlement.ACK
     assert (result.error_code, result.can_retry) == ("timeout", True)
+
+
+def test_a_part_of_the_budget_is_kept_for_the_answer():
+    rules = IntakeRules()
+
+    assert rules.kept_for_answer(1.0) == pytest.approx(0.05)
+    assert rules.kept_for_answer(30.0) == 0.5
+
+
+async def test_a_handler_sees_less_time_than_the_budget():
+    work, link = Work(), StubLink()
+    async with intake_of(work, link) as intake:
+        await handled(intake, task_frame(budget_ms=10_000))
+
+    assert work.runs[0].time_left() <= 9.5

@@ -77,3 +77,15 @@ async def test_old_rows_are_forgotten_when_the_file_is_opened(path):
 
     async with aclosing(await SqliteInbox.open(path)) as inbox:
         assert (await inbox.claim(claim(owner="me", idempotent=False))).verdict is Verdict.RUN
+
+
+async def test_old_rows_are_forgotten_while_it_is_in_use(path):
+    look = Claim(key="other", owner="me", attempt=1, idempotent=True, hold_s=1.0, may_start=False)
+    async with aclosing(await SqliteInbox.open(path)) as inbox:
+        await inbox.claim(claim(owner="me", idempotent=False))
+        await inbox._call(lambda: inbox._connection.execute("UPDATE inbox SET touched_at = 0"))
+
+        for _ in range(256):
+            await inbox.claim(look)
+
+        assert (await inbox.claim(claim(owner="me", idempotent=False))).verdict is Verdict.RUN

@@ -5,6 +5,7 @@ import logging
 from collections import Counter
 from random import Random
 
+import asyncpg
 import pytest
 
 from dispatcher.dispatch.ledger import Change, KeyedRequest
@@ -64,6 +65,24 @@ async def test_one_of_two_replicas_wins_a_key(shared_postgres: str):
         assert isinstance(won, Change)
         assert isinstance(known, KeyedRequest)
         assert known.request_id == won.after.request.request_id
+
+
+async def test_a_ledger_outlives_the_loss_of_its_connections(shared_postgres: str):
+    end_others = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+
+    async with asyncio.timeout(LIMIT_S), replica(shared_postgres) as ledger:
+        before = await accepted(ledger)
+        server = await asyncpg.connect(shared_postgres)
+        await server.fetch(end_others)
+        await server.close()
+        after = await accepted(ledger)
+        stored = await ledger.read(before.request.request_id)
+
+    assert stored == before
+    assert after.request.request_id != before.request.request_id
 
 
 async def test_what_one_replica_began_another_finishes(shared_postgres: str):

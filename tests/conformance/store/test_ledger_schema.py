@@ -57,3 +57,10 @@ async def test_a_schema_of_another_version_is_refused(ledger_url: str, revision:
     async with open_engine(ledger_url) as database:
         with pytest.raises(ConfigurationError, match=reason):
             await check_current(database)
+
+
+async def test_a_database_that_the_server_does_not_have_is_named(postgres_url: str):
+    server, _, _ = postgres_url.rpartition("/")
+
+    with pytest.raises(ConfigurationError, match="'no_such_database'"):
+        await upgrade(f"{server}/no_such_database")

@@ -1,0 +1,214 @@
+"""Routing as the rest of the dispatcher sees it: follow the registry, rank texts, decide."""
+
+import asyncio
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dispatcher.clock import Clock
+from dispatcher.errors import UnavailableError
+from dispatcher.identifiers import AgentId, Capability
+from dispatcher.registry.agent import Agent
+from dispatcher.registry.live import AgentDirectory
+from dispatcher.routing.background import background_texts, contrast_of
+from dispatcher.routing.batcher import TextEncoder
+from dispatcher.routing.calibration import Calibration
+from dispatcher.routing.candidates import Contenders
+from dispatcher.routing.catalogue import Catalogue, IndexFactory, arrange
+from dispatcher.routing.choice import Choice, Query, Registry
+from dispatcher.routing.decision import Decision
+from dispatcher.routing.embedder import Vectors
+from dispatcher.routing.fitting import FitRules, Fitted, Fixed, fit
+from dispatcher.routing.index import ExactIndex
+from dispatcher.routing.prototype import Prototype, build_prototype, declared_texts
+from dispatcher.routing.ranking import CapabilityScore, Ranker, Ranking
+from dispatcher.routing.reference import load_reference
+from dispatcher.routing.rules import RoutingRules
+from dispatcher.routing.slots import Key
+
+__all__ = ["CapabilityScore", "Query", "Ranking", "Router"]
+
+logger = logging.getLogger(__name__)
+
+SYNC_BATCH = 64
+"""Texts of declarations that are encoded at a time, so that requests get their turn in between."""
+
+_NEVER = -2
+_EMPTY = -1
+"""Versions before the registry's first, which is 0."""
+
+Prototypes = Mapping[Key, Prototype]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Change:
+    removed: frozenset[Key]
+    added: Mapping[Key, Prototype]
+
+    def applied_to(self, prototypes: Prototypes) -> Prototypes:
+        kept = {key: one for key, one in prototypes.items() if key not in self.removed}
+        return {**kept, **self.added}
+
+
+class Router:
+    """Belongs to one event loop. `rank` and `decide` see either all of a sync or nothing of it."""
+
+    def __init__(
+        self,
+        *,
+        encoder: TextEncoder,
+        directory: AgentDirectory,
+        make_index: IndexFactory,
+        rules: RoutingRules,
+        clock: Clock,
+    ) -> None:
+        self._encoder = encoder
+        self._rules = rules
+        self._clock = clock
+        self._choice = Choice(contenders=Contenders(directory=directory, rules=rules), rules=rules)
+        self._catalogue = Catalogue(make_index, encoder.encoder_id, encoder.dimensions)
+        self._digests: dict[AgentId, str] = {}
+        self._version = _NEVER
+        self._wanted: tuple[Sequence[Agent], int] = ((), _NEVER)
+        self._lock = asyncio.Lock()
+        self._fixed: Fixed | None = None
+        self._fitted: Fitted | None = None
+        self._ranker: Ranker | None = None
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The calibration in use; None before the first sync."""
+        return self._fitted.used if self._fitted else None
+
+    @property
+    def pending_calibration(self) -> Calibration | None:
+        """A newer one that refuses clearly more of the registered examples and waits for `approve`."""
+        return self._fitted.pending if self._fitted else None
+
+    def approve(self) -> None:
+        """Use the calibration that waits, if one does."""
+        if self._fitted is not None and self._fitted.pending is not None:
+            self._use(Fitted(used=self._fitted.pending))
+
+    async def sync(self, agents: Sequence[Agent], version: int) -> None:
+        """Follow the registry to `version`; only declarations whose digest changed are encoded.
+
+        Versions overtaken while another sync ran are skipped, older ones ignored. Raises
+        OverloadedError or UnavailableError from the encoder, and then nothing has changed.
+        """
+        if version > self._wanted[1]:
+            self._wanted = (agents, version)
+        async with self._lock:
+            latest, newest = self._wanted
+            if newest > self._version:
+                await self._follow(latest, newest)
+
+    async def rank(self, texts: Sequence[str]) -> tuple[Ranking, ...]:
+        """One ranking for each text, encoded in one batch; raises as `sync` does."""
+        if self._ranker is None:
+            await self.sync((), _EMPTY)
+        fixed = await self._load_fixed()
+        vectors = await self._encoder.encode(texts)
+        table = self._catalogue.look_up(texts, vectors, self._rules.search_limit)
+        return tuple(self._ranker_now().rank(texts, table, contrast_of(vectors, fixed.background)))
+
+    def decide(self, query: Query, ranking: Ranking | None = None) -> Decision:
+        """Choose an agent now, from memory; see `choice.Query` for what decides what."""
+        started = self._clock.monotonic()
+        decision = self._choice.decide(query, ranking, self._registry())
+        return replace(decision, elapsed_ms=(self._clock.monotonic() - started) * 1000)
+
+    async def trial(self, agent: Agent, texts: Sequence[str]) -> tuple[Ranking, ...]:
+        """Rank texts as if the agent were registered as given; changes nothing, raises as `sync` does."""
+        fixed = await self._load_fixed()
+        change = _Change(removed=self._keys_of({agent.agent_id}), added=await self._prototypes([agent]))
+        prototypes = change.applied_to(self._catalogue.prototypes)
+        vectors = await self._encoder.encode(texts)
+        return await asyncio.to_thread(self._try, prototypes, fixed, texts, vectors)
+
+    async def _follow(self, agents: Sequence[Agent], version: int) -> None:
+        fixed = await self._load_fixed()
+        digests = {agent.agent_id: agent.digest for agent in agents}
+        stale = {one for one, digest in self._digests.items() if digests.get(one) != digest}
+        fresh = [agent for agent in agents if self._digests.get(agent.agent_id) != agent.digest]
+        change = _Change(removed=self._keys_of(stale), added=await self._prototypes(fresh))
+        fitted = self._fitted
+        if stale or fresh or fitted is None:
+            prototypes = change.applied_to(self._catalogue.prototypes)
+            fitted = await asyncio.to_thread(self._fit, prototypes, fixed, version)
+        # From here on nothing waits: whoever ranks sees all of it or nothing.
+        self._catalogue.apply(change.removed, change.added.values())
+        self._digests, self._version = digests, version
+        self._use(fitted)
+
+    def _fit(self, prototypes: Prototypes, fixed: Fixed, version: int) -> Fitted:
+        rules = FitRules(
+            similarity_floor=self._rules.similarity_floor, approval_margin=self._rules.approval_margin
+        )
+        registry = arrange(prototypes, self._encoder.dimensions)
+        return fit(registry, fixed, (self._encoder.encoder_id, version), self._fitted, rules)
+
+    def _use(self, fitted: Fitted) -> None:
+        is_new = self._fitted is None or fitted.used is not self._fitted.used
+        self._fitted = fitted
+        self._ranker = Ranker(self._catalogue.keys, fitted.used, self._rules, self._version)
+        facts = {"registry_version": self._version, "refused": round(fitted.refused, 3)}
+        if fitted.pending is not None:
+            logger.warning("calibration.waits_for_approval", extra=facts)
+        elif is_new:
+            twins = sorted(fitted.used.twins)
+            used = {"kind": fitted.used.kind, "floor": round(fitted.used.floor, 3), "twins": twins}
+            logger.info("calibration.used", extra=facts | used)
+
+    def _try(
+        self, prototypes: Prototypes, fixed: Fixed, texts: Sequence[str], vectors: Vectors
+    ) -> tuple[Ranking, ...]:
+        fitted = self._fit(prototypes, fixed, self._version)
+        catalogue = Catalogue(ExactIndex, self._encoder.encoder_id, self._encoder.dimensions)
+        catalogue.apply((), prototypes.values())
+        table = catalogue.look_up(texts, vectors, self._rules.search_limit)
+        ranker = Ranker(catalogue.keys, fitted.used, self._rules, self._version)
+        return tuple(ranker.rank(texts, table, contrast_of(vectors, fixed.background)))
+
+    async def _prototypes(self, agents: Sequence[Agent]) -> dict[Key, Prototype]:
+        wanted = {
+            Key(Capability(one.name), agent.agent_id): declared_texts(one)
+            for agent in agents
+            for one in agent.declaration.capabilities
+        }
+        unique = list(dict.fromkeys(text for texts in wanted.values() for text in texts.all))
+        vector_of: dict[str, Vectors] = {}
+        for start in range(0, len(unique), SYNC_BATCH):
+            batch = unique[start : start + SYNC_BATCH]
+            vector_of |= zip(batch, await self._encoder.encode(batch), strict=True)
+        return {
+            key: build_prototype(key, texts, np.stack([vector_of[text] for text in texts.all]))
+            for key, texts in wanted.items()
+        }
+
+    async def _load_fixed(self) -> Fixed:
+        if self._fixed is None:
+            background = await self._encoder.encode(background_texts())
+            self._fixed = Fixed(background=background, reference=load_reference(self._encoder.encoder_id))
+        return self._fixed
+
+    def _keys_of(self, agents: Collection[AgentId]) -> frozenset[Key]:
+        return frozenset(key for key in self._catalogue.prototypes if key.agent_id in agents)
+
+    def _ranker_now(self) -> Ranker:
+        if self._ranker is None:
+            raise UnavailableError("routing has not followed the registry yet")
+        return self._ranker
+
+    def _registry(self) -> Registry:
+        if self._fitted is None:
+            raise UnavailableError("routing has not followed the registry yet")
+        return Registry(
+            similarity=self._fitted.used.similarity,
+            keys=len(self._catalogue.prototypes),
+            encoder_id=self._encoder.encoder_id,
+            version=self._version,
+            calibration=self._fitted.used.kind,
+        )
