@@ -5,12 +5,12 @@ import contextlib
 import importlib
 import logging
 import os
+import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -44,7 +44,8 @@ async def serve(
                 logger.warning("development.no_keys", extra={"note": "every caller may do everything"})
             async with agents_inside(running, found):
                 _announce(listener)
-                await serve_app(running, listener)
+                with stopped_by_signals(running):
+                    await serve_app(running, listener)
 
 
 def _announce(listener: socket.socket) -> None:
@@ -111,38 +112,45 @@ async def agents_inside(running: Running, agents: Sequence[Agent]) -> AsyncItera
 
 
 async def serve_app(running: Running, listener: socket.socket) -> None:
-    """Serve HTTP on a listening socket until a signal or `running.stop`, at most `drain_s` longer."""
-    server = Server(
-        uvicorn.Config(
-            running.app,
-            loop="none",
-            http="httptools",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=round(running.settings.server.drain_s),
-        ),
-        running,
+    """Serve HTTP on a listening socket until `running.stop`, then at most `drain_s` longer."""
+    config = uvicorn.Config(
+        running.app,
+        loop="none",
+        http="httptools",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=round(running.settings.server.drain_s),
     )
+    server = Server(config)
     async with asyncio.TaskGroup() as group:
-        group.create_task(server.watch())
+        group.create_task(_stop_with(running, server))
         await server.serve(sockets=[listener])
         running.stop()
 
 
+async def _stop_with(running: Running, server: uvicorn.Server) -> None:
+    await running.stopping.wait()
+    server.should_exit = True
+
+
 class Server(uvicorn.Server):
-    """Says first that it stops, so that /readyz turns before connections are closed."""
+    """Leaves signals to us: uvicorn raises them again at its end, before our parts are closed."""
 
-    def __init__(self, config: uvicorn.Config, running: Running) -> None:
-        super().__init__(config)
-        self._running = running
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Install nothing."""
+        yield
 
-    async def watch(self) -> None:
-        """Begin the shutdown when the dispatcher is told to stop."""
-        await self._running.stopping.wait()
-        self.should_exit = True
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin the shutdown on SIGINT and SIGTERM."""
-        self._running.stop()
-        super().handle_exit(sig, frame)
+@contextlib.contextmanager
+def stopped_by_signals(running: Running) -> Iterator[None]:
+    """Begin the shutdown on SIGINT and SIGTERM."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, running.stop)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)

@@ -16,6 +16,8 @@ from dispatcher.dispatch.request import (
 from dispatcher.dispatch.transition import Draft
 from dispatcher.identifiers import CallerId, RequestId, TaskId
 from dispatcher.intents.plan import Intent, Plan
+from dispatcher.routing.ranking import Ranking
+from dispatcher.routing.record import ranking_document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,24 +28,29 @@ class Arrival:
     caller: CallerId
     message: ChatMessage
     plan: Plan
+    rankings: tuple[Ranking, ...] = ()
+    """By intent position; none where the caller named the capability."""
 
 
 def first_step(arrival: Arrival, now_ms: int, assigner: Assigner) -> Step:
     """Everything known before publishing, for one commit: request, tasks, decisions, first attempts."""
-    intents = arrival.plan.intents
-    state = RequestState(
-        request=new_request(arrival, now_ms, assigner),
-        intents=intents,
-        tasks=tuple(_task(arrival.request_id, intent) for intent in intents),
-        attempts=(),
-    )
-    draft = Draft(state, now_ms)
+    draft = Draft(new_state(arrival, now_ms, assigner), now_ms)
     advance(draft, assigner)
     return draft.step()
 
 
-def new_request(arrival: Arrival, now_ms: int, assigner: Assigner) -> Request:
-    """The open request of an arrival, accepted at `now_ms` by the assigner's replica."""
+def new_state(arrival: Arrival, now_ms: int, assigner: Assigner) -> RequestState:
+    """The request with all its tasks waiting, accepted at `now_ms` by the assigner's replica."""
+    intents = arrival.plan.intents
+    return RequestState(
+        request=_request(arrival, now_ms, assigner),
+        intents=intents,
+        tasks=tuple(_task(arrival, intent) for intent in intents),
+        attempts=(),
+    )
+
+
+def _request(arrival: Arrival, now_ms: int, assigner: Assigner) -> Request:
     message = arrival.message
     return Request(
         request_id=arrival.request_id,
@@ -64,14 +71,16 @@ def new_request(arrival: Arrival, now_ms: int, assigner: Assigner) -> Request:
     )
 
 
-def _task(request_id: RequestId, intent: Intent) -> Task:
+def _task(arrival: Arrival, intent: Intent) -> Task:
+    ranking = arrival.rankings[intent.position] if arrival.rankings and intent.links else None
     return Task(
-        task_id=TaskId(f"{request_id}.{intent.position}"),
-        request_id=request_id,
+        task_id=TaskId(f"{arrival.request_id}.{intent.position}"),
+        request_id=arrival.request_id,
         position=intent.position,
         capability=intent.capability,
         status=TaskStatus.WAITING,
         idempotent=False,
         timeout_ms=0,
         similarity=intent.confidence,
+        ranking=ranking_document(ranking) if ranking else None,
     )

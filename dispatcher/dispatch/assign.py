@@ -38,8 +38,8 @@ class Assignment:
     timeout_ms: int = 30_000
 
 
-Choose = Callable[[Request, Intent, Mapping[str, object], frozenset[AgentId]], Assignment]
-"""Request, intent, its input fields and the agents already tried -> who takes it now."""
+Choose = Callable[[Request, Intent, Task, frozenset[AgentId]], Assignment]
+"""Request, intent, its task with all inputs, and the agents already tried -> who takes it now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +57,10 @@ class Assigner:
     def open(self, draft: Draft, task: Task, inputs: Mapping[str, object]) -> None:
         """Give a task that has all its inputs its first attempt, or end it where nobody can take it."""
         intent = draft.intent_of(task)
-        assignment = self.choose(draft.request, intent, inputs, frozenset())
+        assignment = self.choose(draft.request, intent, replace(task, inputs=inputs), frozenset())
         decision = assignment.decision
         _keep(draft, task, decision, number=1)
-        task = replace(task, inputs=inputs, score=decision.score, opened_ms=draft.now_ms)
+        task = replace(task, inputs=inputs, score=decision.score, opened_ms=draft.now_ms, ranking=None)
         if decision.outcome is Outcome.OUT_OF_SCOPE:
             draft.put_task(replace(task, status=TaskStatus.OUT_OF_SCOPE, error_code="out_of_scope"))
             return
@@ -84,10 +84,10 @@ class Assigner:
             return False
         intent = draft.intent_of(task)
         tried = frozenset(a.agent_id for a in attempts)
-        decision = self.choose(draft.request, intent, task.inputs, tried).decision
+        decision = self.choose(draft.request, intent, task, tried).decision
         delay_ms = 0
         if decision.agent_id is None:
-            decision = self.choose(draft.request, intent, task.inputs, frozenset()).decision
+            decision = self.choose(draft.request, intent, task, frozenset()).decision
             delay_ms = self.chance.randint(self.rules.delay_min_ms, self.rules.delay_max_ms)
         if decision.agent_id is None or draft.now_ms + delay_ms >= (task.deadline_ms or 0):
             return False

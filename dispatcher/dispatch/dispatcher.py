@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass, replace
 from functools import partial
 
-from dispatcher.dispatch.accept import Arrival, first_step, new_request
+from dispatcher.dispatch.accept import Arrival, first_step, new_state
 from dispatcher.dispatch.assign import Assigner
 from dispatcher.dispatch.bookkeeper import Bookkeeper
 from dispatcher.dispatch.ledger import KeyedRequest, Offer
@@ -58,7 +58,11 @@ class Dispatcher:
         planned = await self.planner.plan(message)
         request_id = RequestId(new_id())
         arrival = Arrival(
-            request_id=request_id, caller=identity.caller_id, message=message, plan=planned.plan
+            request_id=request_id,
+            caller=identity.caller_id,
+            message=message,
+            plan=planned.plan,
+            rankings=planned.rankings,
         )
         assigner = replace(self.assigner, choose=partial(self.selection.choose, planned=planned))
         outcome = await self.books.accept(
@@ -107,10 +111,10 @@ class Dispatcher:
             message=message,
             plan=planned.plan,
         )
-        request = new_request(arrival, 0, self.assigner)
-        choose = partial(self.selection.choose, planned=planned)
+        state = new_state(arrival, 0, self.assigner)
         return tuple(
-            choose(request, intent, intent.inputs, frozenset()).decision for intent in planned.plan.intents
+            self.selection.choose(state.request, intent, task, frozenset(), planned=planned).decision
+            for intent, task in zip(state.intents, state.tasks, strict=True)
         )
 
     async def _find_replay(self, message: ChatMessage, identity: Identity) -> Submitted | None:

@@ -134,6 +134,8 @@ class Task:
     """Stable code of why the part did not succeed; None when it did."""
     reason: str | None = None
     """The named fields, capability or intent the error is about; safe to show."""
+    ranking: str | None = None
+    """JSON of the ranking that a waiting task's decision will be made from; None once it opened."""
     retry_after_s: int | None = None
 
 

@@ -8,10 +8,11 @@ import orjson
 from dispatcher.clock import Calendar
 from dispatcher.dispatch.assign import Assignment
 from dispatcher.dispatch.planning import Planned
-from dispatcher.dispatch.request import Request
+from dispatcher.dispatch.request import Request, Task
 from dispatcher.identifiers import AgentId, CallerId, Capability
 from dispatcher.intents.plan import Intent
 from dispatcher.registry.live import AgentDirectory
+from dispatcher.routing.record import read_ranking
 from dispatcher.routing.router import Query, Router
 
 FRAME_OVERHEAD_BYTES = 1024
@@ -31,11 +32,11 @@ class Selection:
         self,
         request: Request,
         intent: Intent,
-        inputs: Mapping[str, object],
+        task: Task,
         tried: frozenset[AgentId],
         planned: Planned | None = None,
     ) -> Assignment:
-        """Decide for one intent; `planned` adds the full ranking at the first decision."""
+        """Decide for one intent, from the ranking in `planned` or the one that a waiting task kept."""
         grants = self.grants(request.caller)
         query = Query(
             text=intent.text,
@@ -43,11 +44,13 @@ class Selection:
             similarity=intent.confidence,
             allows=lambda capability: grants is None or capability in grants,
             environment=request.environment,
-            payload_bytes=payload_bytes(request, intent, inputs),
+            payload_bytes=payload_bytes(request, intent, task.inputs),
             tried=tried,
             now=self.calendar.now(),
         )
         ranking = planned.ranking(intent.position) if planned else None
+        if ranking is None and task.ranking is not None:
+            ranking = read_ranking(task.ranking)
         decision = self.router.decide(query, ranking)
         return self._assignment(Assignment(decision=decision))
 

@@ -38,7 +38,7 @@ class FaissIndex:
         """See `VectorIndex`."""
         slot = self._slots.remove(key)
         if slot is not None:
-            self._index.remove_ids(faiss.IDSelectorBatch([slot]))
+            self._index.remove_ids(faiss.IDSelectorBatch(np.array([slot], dtype=np.int64)))
 
     def search(self, queries: Vectors, encoder_id: str, limit: int) -> Hits:
         """See `VectorIndex`."""

@@ -46,7 +46,7 @@ class LeftOut:
 
     vectors: Vectors
     best: Floats
-    """The winner's cosine."""
+    """The best cosine but for the capability's twins, which still have the example."""
     lead: Floats
     """The best cosine minus the mean one over all keys."""
     right: NDArray[np.bool_]
@@ -78,7 +78,7 @@ def leave_one_out(registry: Registered) -> LeftOut | None:
     winner = by_capability.argmax(axis=1)
     own = by_capability[np.arange(len(rows)), owner]
     twins = _twins(by_capability > own[:, None], owner, winner)
-    best = by_capability.max(axis=1)
+    best = _without_twins(by_capability, owner, twins).max(axis=1)
     counts = np.bincount(owner)[owner]
     weight = len(rows) / (len(set(owner.tolist())) * counts)
     right = [a == b or (a, b) in twins for a, b in zip(owner.tolist(), winner.tolist(), strict=True)]
@@ -133,6 +133,16 @@ def _cosines(registry: Registered, rows: Sequence[_Row], vectors: Vectors) -> Fl
     left = np.sqrt(np.maximum(lengths[holder] ** 2 - 2 * sums[at, holder] + norm, 1e-12))
     cosines[at, holder] = (sums[at, holder] - norm) / left
     return cosines
+
+
+def _without_twins(
+    by_capability: Floats, owner: NDArray[np.intp], twins: frozenset[tuple[int, int]]
+) -> Floats:
+    """A copy of the scores in which no twin counts for the other's examples."""
+    scores = by_capability.copy()
+    for one, other in twins:
+        scores[owner == one, other] = -1.0
+    return scores
 
 
 def _twins(

@@ -35,8 +35,9 @@ class CapabilityScore:
 class Ranking:
     """A text's capabilities, best first, at most 21; empty where nothing is registered.
 
-    `scope_score` is the winner's cosine minus `contrast`; it is in scope from `scope_floor` on,
-    if its similarity is at or above the published floor as well. `scale` is the unit of the margin.
+    `scope_score` is the best cosine of all minus `contrast`; the text is in scope from `scope_floor`
+    on, if the winner's similarity is at or above the published floor as well. `scale` is the unit
+    of the margin.
     """
 
     text: str
@@ -88,9 +89,10 @@ class Ranker:
     ) -> Ranking:
         order, contrast = found
         best = np.maximum.reduceat(cosines, self._starts)[order].astype(np.float64)
-        similarities = self._calibration.similarity(best - contrast)
-        scope_score = float(best[0]) - contrast
-        in_scope = self._calibration.accepts(np.array([scope_score]), self._rules.similarity_floor)
+        scope_score = float(cosines.max()) - contrast
+        # The winner's is p(right | contrastive score), whoever has the best cosine.
+        similarities = self._calibration.similarity(np.array([scope_score, *(best[1:] - contrast)]))
+        in_scope = scope_score >= self._calibration.floor and similarities[0] >= self._rules.similarity_floor
         capabilities = tuple(
             CapabilityScore(
                 capability=self._keys[self._starts[group]].capability,
@@ -101,7 +103,7 @@ class Ranker:
             )
             for place, group in enumerate(order.tolist())
         )
-        return self._ranking(text, capabilities, (scope_score, contrast), in_scope=bool(in_scope[0]))
+        return self._ranking(text, capabilities, (scope_score, contrast), in_scope=bool(in_scope))
 
     def _agents(self, group: int, cosines: Floats) -> dict[AgentId, float]:
         span = range(int(self._starts[group]), self._ends[group])

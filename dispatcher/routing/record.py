@@ -1,4 +1,4 @@
-"""Decisions as JSON documents: what is stored, and read back for replay."""
+"""Decisions and rankings as JSON documents: what is stored, and read back."""
 
 from dataclasses import asdict
 from typing import Any
@@ -6,6 +6,9 @@ from typing import Any
 import orjson
 
 from dispatcher.routing.decision import Candidate, Decision, Outcome, Rejection, Weights
+from dispatcher.routing.ranking import CapabilityScore, Ranking
+
+Stored = Candidate | CapabilityScore | Decision | Ranking | Weights
 
 
 def decision_document(decision: Decision) -> str:
@@ -22,6 +25,18 @@ def read_decision(document: str) -> Decision:
     return Decision(**fields)
 
 
+def ranking_document(ranking: Ranking) -> str:
+    """The ranking as one JSON object, for a decision that is made from it later."""
+    return orjson.dumps(asdict(ranking)).decode()
+
+
+def read_ranking(document: str) -> Ranking:
+    """The ranking that `ranking_document` wrote; members of later versions are ignored."""
+    fields = _known(Ranking, orjson.loads(document))
+    rows = [_known(CapabilityScore, row) for row in fields["capabilities"]]
+    return Ranking(**fields | {"capabilities": tuple(CapabilityScore(**row) for row in rows)})
+
+
 def _candidate(row: dict[str, Any]) -> Candidate:
     fields = _known(Candidate, row)
     if fields["rejection"] is not None:
@@ -29,5 +44,5 @@ def _candidate(row: dict[str, Any]) -> Candidate:
     return Candidate(**fields)
 
 
-def _known(kind: type[Candidate | Decision | Weights], fields: dict[str, Any]) -> dict[str, Any]:
+def _known(kind: type[Stored], fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name in kind.__dataclass_fields__}

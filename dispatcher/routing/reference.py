@@ -58,7 +58,7 @@ def parse_reference(document: Mapping[str, Mapping[str, Mapping[str, Sequence[fl
 def histogram(heights: Doubles, weights: Doubles) -> Doubles:
     """The weight in each bin."""
     at = np.clip(np.floor((heights - LOW) / WIDTH), 0, BINS - 1).astype(np.intp)
-    return np.bincount(at, weights=weights, minlength=BINS)
+    return np.bincount(at, weights=weights, minlength=BINS).astype(np.float64)
 
 
 def inside_rows(size: ReferenceSize, weight: float) -> Rows:

@@ -111,6 +111,7 @@ tasks = Table(
     Column("result_digest", Text),
     Column("error_code", Text),
     Column("reason", Words),
+    Column("ranking", Words),
     Column("retry_after_s", Integer),
     UniqueConstraint("request_id", "position"),
 )

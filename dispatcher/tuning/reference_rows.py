@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 
 from dispatcher.identifiers import AgentId, Capability
@@ -60,6 +61,8 @@ class Bench:
     encoder: Embedder
     background: Vectors
     requests: Mapping[str, Vectors]
+    declared: Mapping[str, Vectors]
+    """The vector of each text that an agent of any set declares."""
 
 
 def main(folder: Path) -> dict[str, Any]:
@@ -69,7 +72,8 @@ def main(folder: Path) -> dict[str, Any]:
     bench = Bench(
         encoder=encoder,
         background=encoder.encode(background_texts()),
-        requests={name: encoder.encode(one.requests) for name, one in sets.items()},
+        requests={name: _encode(encoder, one.requests) for name, one in sets.items()},
+        declared=_declared(encoder, [agent for one in sets.values() for agent in one.agents]),
     )
     chance = random.Random(SEED)  # noqa: S311 - draws samples, keeps no secret
     return {
@@ -84,6 +88,21 @@ def main(folder: Path) -> dict[str, Any]:
         "heights": {"low": LOW, "width": WIDTH, "bins": BINS},
         "sizes": {str(size): _size(size, sets, bench, chance) for size in SIZES},
     }
+
+
+def _encode(encoder: Embedder, texts: Sequence[str]) -> Vectors:
+    # In pieces: an encoder's memory grows with its batch.
+    return np.concatenate([encoder.encode(texts[at : at + 64]) for at in range(0, len(texts), 64)])
+
+
+def _declared(encoder: Embedder, agents: Sequence[Row]) -> dict[str, Vectors]:
+    texts = [text for agent in agents for text in _texts(agent, max(EXAMPLES)).all]
+    return dict(zip(texts, _encode(encoder, texts), strict=True))
+
+
+def _texts(agent: Row, examples: int) -> DeclaredTexts:
+    descriptions = tuple(text for text in (agent["desc_en"], agent["desc_zh"]) if text)
+    return DeclaredTexts(descriptions=descriptions, examples=tuple(agent["examples"][:examples]))
 
 
 def _read(folder: Path) -> PublicSet:
@@ -114,7 +133,7 @@ def _draw(
 ) -> tuple[list[float], list[float], list[float]]:
     """Shares by height of one sub-registry: right, wrong, outside."""
     size, examples, chance = sample
-    registry = _register(chance.sample(list(chosen.agents), size), examples, bench.encoder)
+    registry = _register(chance.sample(list(chosen.agents), size), examples, bench)
     observed = observe(registry, bench.background)
     inside, outside = observed.inside, observed.outside
     if inside is None:
@@ -127,7 +146,7 @@ def _draw(
     ]
     nobody = histogram((outside.score - zero) / span, outside.weight / outside.weight.sum())
     far = sum(
-        histogram((scores - zero) / span, scores * 0 + 1 / (len(scores) * len(strangers)))
+        histogram((scores - zero) / span, np.full(len(scores), 1 / (len(scores) * len(strangers))))
         for scores in strangers
     )
     mixed = (1 - STRANGERS_SHARE) * nobody + STRANGERS_SHARE * far
@@ -142,16 +161,14 @@ def _strangers(name: str, registry: Registered, bench: Bench, chance: random.Ran
             yield registry.cosines(sample).max(axis=1) - contrast_of(sample, bench.background)
 
 
-def _register(agents: Sequence[Row], examples: int, encoder: Embedder) -> Registered:
+def _register(agents: Sequence[Row], examples: int, bench: Bench) -> Registered:
     prototypes = {}
     for agent in agents:
         key = Key(Capability(agent["id"]), AgentId(agent["id"]))
-        texts = DeclaredTexts(
-            descriptions=tuple(text for text in (agent["desc_en"], agent["desc_zh"]) if text),
-            examples=tuple(agent["examples"][:examples]),
-        )
-        prototypes[key] = build_prototype(key, texts, encoder.encode(texts.all))
-    return arrange(prototypes, encoder.dimensions)
+        texts = _texts(agent, examples)
+        vectors = np.stack([bench.declared[text] for text in texts.all])
+        prototypes[key] = build_prototype(key, texts, vectors)
+    return arrange(prototypes, bench.encoder.dimensions)
 
 
 if __name__ == "__main__":

@@ -119,6 +119,7 @@ def create_tasks() -> None:
         sa.Column("result_digest", sa.Text(), nullable=True),
         sa.Column("error_code", sa.Text(), nullable=True),
         sa.Column("reason", sa.Text(), nullable=True),
+        sa.Column("ranking", sa.Text(), nullable=True),
         sa.Column("retry_after_s", sa.Integer(), nullable=True),
         sa.ForeignKeyConstraint(
             ["request_id"], ["requests.request_id"], name="fk_tasks_request_id_requests", ondelete="CASCADE"

@@ -16,6 +16,7 @@ IMPURE = frozenset(
         "concurrent",
         "contextvars",
         "http",
+        "importlib",
         "io",
         "logging",
         "multiprocessing",

@@ -1,7 +1,7 @@
 """Small states and parts for tests of the dispatch rules."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 from dispatcher.dispatch.accept import Arrival, first_step
@@ -66,7 +66,7 @@ class Agents:
         self,
         request: Request,
         intent: Intent,
-        inputs: Mapping[str, object],
+        task: Task,
         tried: frozenset[AgentId],
     ) -> Assignment:
         left = [agent for agent in self.agents if agent not in tried]

