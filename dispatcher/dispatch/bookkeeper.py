@@ -1,5 +1,6 @@
 """Commits changes to the ledger and sets off, in one place, what follows from them."""
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,6 +11,8 @@ from dispatcher.dispatch.outbox import Outbox
 from dispatcher.dispatch.request import Attempt, AttemptStatus, RequestStatus
 from dispatcher.dispatch.waiters import Waiters
 from dispatcher.identifiers import AgentId, Capability, RequestId
+
+logger = logging.getLogger(__name__)
 
 
 class LoadBook(Protocol):
@@ -55,11 +58,16 @@ class Bookkeeper:
     async def _follow_up(self, change: Change) -> None:
         for attempt in change.new_attempts():
             self.loads.add_open(attempt.agent_id, +1)
+            logger.info("task.decided", extra=_facts(change, attempt))
         for attempt in ended_attempts(change):
             self.loads.add_open(attempt.agent_id, -1)
             self._count_outcome(change, attempt)
         self.outbox.offer(change)
-        if change.after.request.status is not RequestStatus.OPEN:
+        if has_ended(change):
+            request = change.after.request
+            logger.info(
+                "request.ended", extra={"request_id": request.request_id, "status": str(request.status)}
+            )
             await self._wake(change)
 
     def _count_outcome(self, change: Change, attempt: Attempt) -> None:
@@ -76,6 +84,12 @@ class Bookkeeper:
             await self.channel.wake(replica, change.after.request.request_id)
 
 
+def has_ended(change: Change) -> bool:
+    """Whether this change ended the request."""
+    was_open = change.before is None or change.before.request.status is RequestStatus.OPEN
+    return was_open and change.after.request.status is not RequestStatus.OPEN
+
+
 def ended_attempts(change: Change) -> Iterator[Attempt]:
     """Attempts that were open before the change and are not after it."""
     before = change.before.attempts if change.before else ()
@@ -83,3 +97,16 @@ def ended_attempts(change: Change) -> Iterator[Attempt]:
     for attempt in change.after.attempts:
         if (attempt.task_id, attempt.number) in was_open and not attempt.status.is_open:
             yield attempt
+
+
+def _facts(change: Change, attempt: Attempt) -> dict[str, object]:
+    task = next(t for t in change.after.tasks if t.task_id == attempt.task_id)
+    return {
+        "request_id": attempt.request_id,
+        "task_id": attempt.task_id,
+        "capability": task.capability,
+        "agent_id": attempt.agent_id,
+        "attempt": attempt.number,
+        "similarity": round(task.similarity, 3),
+        "score": task.score and round(task.score, 3),
+    }

@@ -8,7 +8,7 @@ import sys
 
 import structlog
 
-QUIET = ("aiormq", "aio_pika", "aiosqlite", "alembic", "asyncio", "uvicorn.access")
+QUIET = ("aiormq", "aio_pika", "aiosqlite", "alembic", "asyncio", "uvicorn.access", "uvicorn.error")
 """Libraries whose chatter below WARNING helps nobody."""
 
 
