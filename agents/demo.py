@@ -125,17 +125,22 @@ def summary(replies: Sequence[Reply]) -> str:
 
 async def main() -> int:
     """Start everything, play, stop everything; the exit code."""
-    console = Console(stderr=False, width=118)
+    console = Console(width=118)
     configure_logging("warning", as_json=False)
-    with tempfile.TemporaryDirectory() as folder, listening("127.0.0.1", 0) as listener:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        listening("127.0.0.1", 0) as listener,
+        _spinner(console) as progress,
+    ):
+        progress.add_task("starting: SQLite, in-process channel, packaged encoder, four agents")
         settings = load_settings(data_dir=Path(folder), auth={"development": True})
-        with _spinner(console) as progress:
-            progress.add_task("starting: SQLite, in-process channel, packaged encoder, four agents")
-            async with open_dispatcher(settings) as running:
-                async with agents_inside(running, (order, promotion, faq, logistics)):
-                    progress.stop()
-                    host, port = listener.getsockname()
-                    replies, wrong = await _served(running, listener, f"http://{host}:{port}", console)
+        async with (
+            open_dispatcher(settings) as running,
+            agents_inside(running, (order, promotion, faq, logistics)),
+        ):
+            progress.stop()
+            host, port = listener.getsockname()
+            replies, wrong = await _served(running, listener, f"http://{host}:{port}", console)
     for fault in wrong:
         console.print(f"[red]not as expected:[/red] {fault}")
     sys.stdout.write(summary(replies) + "\n")

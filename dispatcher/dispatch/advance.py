@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from dispatcher.dispatch.answer import merge_answer, request_status
 from dispatcher.dispatch.assign import Assigner
-from dispatcher.dispatch.dataflow import Ask, Ready, Skip, Wait, resolve_inputs
+from dispatcher.dispatch.dataflow import Ready, Skip, Wait, resolve_inputs
 from dispatcher.dispatch.request import RequestStatus, Task, TaskStatus
 from dispatcher.dispatch.transition import Draft
 
@@ -21,22 +21,15 @@ def advance(draft: Draft, assigner: Assigner) -> None:
 
 
 def _advance_task(draft: Draft, task: Task, assigner: Assigner) -> bool:
-    match resolve_inputs(draft.intent_of(task), draft.tasks):
-        case Wait():
-            return False
-        case Ready(inputs=inputs):
-            assigner.open(draft, task, inputs)
-        case Skip(field=field):
-            draft.put_task(
-                replace(task, status=TaskStatus.SKIPPED, error_code="input_unavailable", reason=field)
-            )
-        case Ask(fields=fields):
-            draft.put_task(
-                replace(
-                    task,
-                    status=TaskStatus.NEEDS_INPUT,
-                    error_code="input_missing",
-                    reason=", ".join(fields),
-                )
-            )
+    outcome = resolve_inputs(draft.intent_of(task), draft.tasks)
+    if isinstance(outcome, Wait):
+        return False
+    if isinstance(outcome, Ready):
+        assigner.open(draft, task, outcome.inputs)
+        return True
+    if isinstance(outcome, Skip):
+        status, code, reason = TaskStatus.SKIPPED, "input_unavailable", outcome.field
+    else:
+        status, code, reason = TaskStatus.NEEDS_INPUT, "input_missing", ", ".join(outcome.fields)
+    draft.put_task(replace(task, status=status, error_code=code, reason=reason))
     return True

@@ -74,7 +74,7 @@ class Assigner:
             timeout_ms=assignment.timeout_ms,
             deadline_ms=deadline,
         )
-        self._attempt(draft, opened, decision, delay_ms=0)
+        self._attempt(draft, opened, decision.agent_id, delay_ms=0)
 
     def try_again(self, draft: Draft, task: Task, *, surely_not_started: bool) -> bool:
         """Make another attempt if the rules allow one; False, with nothing changed, if they don't."""
@@ -92,14 +92,12 @@ class Assigner:
         if decision.agent_id is None or draft.now_ms + delay_ms >= (task.deadline_ms or 0):
             return False
         _keep(draft, task, decision, number=len(attempts) + 1)
-        self._attempt(draft, task, decision, delay_ms=delay_ms)
+        again = replace(task, score=decision.score)
+        self._attempt(draft, again, decision.agent_id, delay_ms)
         return True
 
-    def _attempt(self, draft: Draft, task: Task, decision: Decision, *, delay_ms: int) -> None:
-        agent_id = decision.agent_id
-        if agent_id is None or task.deadline_ms is None:
-            return
-        remaining = task.deadline_ms - draft.now_ms - delay_ms
+    def _attempt(self, draft: Draft, task: Task, agent_id: AgentId, delay_ms: int) -> None:
+        remaining = (task.deadline_ms or draft.now_ms) - draft.now_ms - delay_ms
         mine = delay_ms == 0 and self.has_room(agent_id)
         attempt = Attempt(
             task_id=task.task_id,
@@ -114,7 +112,7 @@ class Assigner:
             claimed_until_ms=draft.now_ms + self.rules.claim_ms if mine else None,
         )
         draft.put_attempt(attempt)
-        draft.put_task(replace(task, status=TaskStatus.OPEN, agent_id=agent_id, score=decision.score))
+        draft.put_task(replace(task, status=TaskStatus.OPEN, agent_id=agent_id))
 
 
 def has_attempts_left(task: Task, attempts: int, now_ms: int, rules: AttemptRules) -> bool:

@@ -13,7 +13,6 @@ from dispatcher.dispatch.request import (
     TaskStatus,
 )
 from dispatcher.dispatch.transition import Draft
-from dispatcher.identifiers import TaskId
 
 
 def not_delivered(
@@ -49,7 +48,7 @@ def expire(state: RequestState, now_ms: int, assigner: Assigner) -> Step:
         if request_over or (task.deadline_ms is not None and now_ms >= task.deadline_ms):
             _end_task(draft, task)
         else:
-            _lapse_attempts(draft, task.task_id, assigner)
+            _lapse_attempts(draft, task, assigner)
     advance(draft, assigner)
     return draft.step()
 
@@ -68,11 +67,9 @@ def _end_task(draft: Draft, task: Task) -> None:
         )
 
 
-def _lapse_attempts(draft: Draft, task_id: TaskId, assigner: Assigner) -> None:
-    for attempt in draft.attempts_of(task_id):
+def _lapse_attempts(draft: Draft, task: Task, assigner: Assigner) -> None:
+    for attempt in draft.attempts_of(task.task_id):
         lapse_ms = attempt.lapse_ms
         if attempt.status is AttemptStatus.PUBLISHED and lapse_ms is not None and draft.now_ms >= lapse_ms:
             draft.put_attempt(replace(attempt, status=AttemptStatus.LAPSED, error_code="timeout"))
-            task = draft.task(task_id)
-            if task is not None:
-                assigner.try_again(draft, task, surely_not_started=False)
+            assigner.try_again(draft, draft.tasks[task.position], surely_not_started=False)

@@ -1,8 +1,5 @@
 """The frame of one attempt, built when it is published so that its budget is what remains."""
 
-from collections.abc import Mapping
-from dataclasses import asdict
-
 from dispatcher.dispatch.ledger import Change, Due
 from dispatcher.dispatch.request import Attempt
 from dispatcher.identifiers import idempotency_key
@@ -18,7 +15,7 @@ def due_of(change: Change, attempt: Attempt) -> Due:
         task=task,
         attempt=attempt,
         text=intent.text,
-        entities=tuple(asdict(entity) for entity in intent.entities),
+        entities=tuple(entity.to_json() for entity in intent.entities),
         now_ms=change.now_ms,
     )
 
@@ -37,7 +34,7 @@ def task_frame(due: Due, reply_to: str) -> TaskFrame:
         agent_id=attempt.agent_id,
         capability=str(task.capability),
         payload=TaskPayload.model_validate(
-            {"text": due.text, "input": dict(task.inputs), "entities": [_plain(e) for e in due.entities]}
+            {"text": due.text, "input": dict(task.inputs), "entities": due.entities}
         ),
         context=TaskContext.model_validate(
             {
@@ -53,7 +50,3 @@ def task_frame(due: Due, reply_to: str) -> TaskFrame:
         start_within_ms=budget_ms,
         reply_to=reply_to,
     )
-
-
-def _plain(entity: Mapping[str, object]) -> dict[str, object]:
-    return {key: str(value) if key == "kind" else value for key, value in entity.items()}

@@ -113,7 +113,7 @@ def _intent_view(intent: Intent, identity: Identity) -> Document:
         "text": intent.text,
         "capability": intent.capability if is_shown else None,
         "confidence": intent.confidence if is_shown else 0.0,
-        "entities": [asdict(entity) for entity in intent.entities],
+        "entities": [entity.to_json() for entity in intent.entities],
         "inputs": intent.inputs if is_shown else {},
         "missing": intent.missing if is_shown else (),
         "waits_for": intent.waits_for if is_shown else (),

@@ -32,6 +32,16 @@ class Entity:
     start: int
     end: int
 
+    def to_json(self) -> dict[str, str | float]:
+        """Plain JSON values, as stored and sent."""
+        return {
+            "kind": self.kind.value,
+            "text": self.text,
+            "value": self.value,
+            "start": self.start,
+            "end": self.end,
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanRank:

@@ -24,7 +24,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dispatcher.dispatch.ledger import AttemptKey, Due
 from dispatcher.dispatch.request import AttemptStatus, RequestState
 from dispatcher.identifiers import AgentId, ReplicaId
-from dispatcher.store import rows
 from dispatcher.store.column import now_ms, read_now
 from dispatcher.store.engine import Database
 from dispatcher.store.states import load_states
@@ -129,6 +128,6 @@ def _to_due(state: RequestState, key: AttemptKey, now: int) -> Due:
         task=task,
         attempt=attempt,
         text=intent.text,
-        entities=tuple(rows.entity_document(entity) for entity in intent.entities),
+        entities=tuple(entity.to_json() for entity in intent.entities),
         now_ms=now,
     )

@@ -65,16 +65,11 @@ def intent_row(intent: Intent, request: Request) -> dict[str, Any]:
         "text": intent.text,
         "capability": intent.capability,
         "confidence": intent.confidence,
-        "entities": [entity_document(entity) for entity in intent.entities],
+        "entities": [entity.to_json() for entity in intent.entities],
         "inputs": intent.inputs,
         "links": [asdict(link) for link in intent.links],
         "missing": list(intent.missing),
     }
-
-
-def entity_document(entity: Entity) -> dict[str, Any]:
-    """The entity in plain JSON values, as it is stored and sent."""
-    return asdict(entity) | {"kind": entity.kind.value}
 
 
 def to_intent(row: RowMapping) -> Intent:

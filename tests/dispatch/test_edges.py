@@ -9,6 +9,7 @@ from dispatcher.dispatch.request import AttemptStatus, RequestStatus, TaskStatus
 from dispatcher.dispatch.settle import settle
 from dispatcher.errors import OverloadedError, RequestError
 from dispatcher.identifiers import AgentId, ReplicaId, RequestId
+from dispatcher.intents.plan import Entity, EntityKind
 from dispatcher.protocol.frames import ResultFrame, ResultStatus, TaskFrame
 from dispatcher.protocol.link import Settlement
 from tests.dispatch.builders import QUOTE, assigner, intent, link, newest, result
@@ -25,7 +26,8 @@ async def _take(chain: Chain) -> TaskFrame:
 
 
 async def test_an_accepted_attempt_reaches_its_agent_with_what_remains_of_its_time(chain: Chain) -> None:
-    change = await chain.accept()
+    amount = Entity(kind=EntityKind.AMOUNT, text="¥5", value=5.0, start=0, end=2)
+    change = await chain.accept(intent(0, entities=(amount,)))
 
     await chain.relay.publish(await chain.outbox.take())
 
@@ -34,6 +36,7 @@ async def test_an_accepted_attempt_reaches_its_agent_with_what_remains_of_its_ti
     assert frame.token == newest(change.after).token
     assert frame.idempotency_key == f"{change.after.request.request_id}:0"
     assert frame.budget_ms == 15_000
+    assert frame.payload.entities[0] == {"kind": "amount", "text": "¥5", "value": 5.0, "start": 0, "end": 2}
     assert state is not None
     assert newest(state).status is AttemptStatus.PUBLISHED
     assert chain.loads.open == {A1: 1}

@@ -161,6 +161,18 @@ def test_a_business_error_fails_the_part_and_counts_as_a_failed_attempt() -> Non
     assert newest(step.state).status is AttemptStatus.FAILED
 
 
+def test_a_business_error_after_a_failure_of_the_same_attempt_ends_the_task() -> None:
+    by = assigner(Agents("a1", "a2"))
+    state = published(accepted(by=by))
+    first = newest(state)
+    state = settle(state, LATER, result(first, ResultStatus.ERROR, can_retry=True), by).state
+
+    step = settle(state, LATER, result(first, business_error=True), by)
+
+    assert task_of(step.state).error_code == "business_error"
+    assert [a.status for a in step.state.attempts] == [AttemptStatus.FAILED, AttemptStatus.ABANDONED]
+
+
 def test_needs_input_asks_the_agents_question() -> None:
     state = published(accepted())
     question = result(newest(state), ResultStatus.NEEDS_INPUT, result=ResultBody(text="Which order?"))

@@ -15,7 +15,7 @@ from tests.scenario.program import ROOT, run
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 MACHINE_PATHS = (str(ROOT), str(Path.home()), sys.prefix, tempfile.gettempdir())
-ANY_PATH = re.compile(r"(?<![\w.:/])/(?:home|root|Users|tmp|var|opt|usr|private|mnt|work)/|\b[A-Z]:\\\\")
+ANY_PATH = re.compile(r"(?<![\w.:/])/(?:home|root|Users|tmp|var|opt|usr|private|mnt|work)/|\b[A-Z]:\\")
 LONGEST_FUNCTION = 10
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 

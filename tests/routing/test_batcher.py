@@ -1,0 +1,159 @@
+"""Concurrent texts share encoder calls; known ones need none; every bound says what happens at it."""
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+
+from dispatcher.errors import OverloadedError, UnavailableError
+from dispatcher.routing.batcher import MAX_CHARACTERS, BatchingEncoder, text_key
+
+
+class HeldEncoder:
+    """Encodes when told to, and remembers its calls."""
+
+    encoder_id = "held"
+    dimensions = 2
+
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+        self.gate = threading.Event()
+        self.started = threading.Event()
+        self.failure: Exception | None = None
+
+    def encode(self, texts):
+        self.calls.append(list(texts))
+        self.started.set()
+        assert self.gate.wait(timeout=20)
+        if self.failure is not None:
+            raise self.failure
+        return np.array([[len(text), 1] for text in texts], dtype=np.float32)
+
+
+@pytest.fixture
+def held():
+    return HeldEncoder()
+
+
+@pytest.fixture
+def batching(held):
+    made = []
+
+    def build(**limits) -> BatchingEncoder:
+        made.append(BatchingEncoder(held, **limits))
+        return made[-1]
+
+    yield build
+    held.gate.set()
+    for encoder in made:
+        encoder.close()
+
+
+async def _until_started(held) -> None:
+    assert await asyncio.to_thread(held.started.wait, 20)
+    held.started.clear()
+
+
+async def test_what_arrives_during_a_call_is_one_next_call(held, batching):
+    encoder = batching()
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(encoder.encode(["first"]))]
+        await _until_started(held)
+        tasks += [group.create_task(encoder.encode([text, "both"])) for text in ("a", "bb")]
+        await asyncio.wait(tasks, timeout=0)
+        held.gate.set()
+
+    assert held.calls == [["first"], ["a", "both", "bb"]]
+    assert tasks[2].result().tolist() == [[2, 1], [4, 1]]
+
+
+async def test_known_texts_are_not_encoded_again(held, batching):
+    held.gate.set()
+    encoder = batching()
+
+    await encoder.encode(["where is  my parcel", "x"])
+    again = await encoder.encode(["x", " where is my\nparcel "])
+
+    assert held.calls == [["where is my parcel", "x"]]
+    assert again.tolist() == [[1, 1], [18, 1]]
+
+
+async def test_the_longest_unused_text_is_forgotten_first(held, batching):
+    held.gate.set()
+    encoder = batching(cache_size=2)
+    await encoder.encode(["a", "b"])
+    await encoder.encode(["a"])
+
+    await encoder.encode(["c"])
+    await encoder.encode(["a", "b"])
+
+    assert held.calls == [["a", "b"], ["c"], ["b"]]
+
+
+async def test_a_full_queue_refuses_and_accepts_nothing_of_the_call(held, batching):
+    encoder = batching(queue_limit=2)
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(encoder.encode(["running"]))
+        await _until_started(held)
+        waiting = group.create_task(encoder.encode(["one", "two"]))
+        await asyncio.wait([running, waiting], timeout=0)
+
+        with pytest.raises(OverloadedError):
+            await encoder.encode(["three"])
+        held.gate.set()
+
+    assert held.calls == [["running"], ["one", "two"]]
+
+
+async def test_a_batch_is_bounded(held, batching):
+    held.gate.set()
+
+    found = await batching(batch_size=2).encode(["a", "bb", "ccc", "dddd", "eeeee"])
+
+    assert held.calls == [["a", "bb"], ["ccc", "dddd"], ["eeeee"]]
+    assert found[:, 0].tolist() == [1, 2, 3, 4, 5]
+
+
+async def test_a_cancelled_caller_takes_nothing_from_the_others(held, batching):
+    encoder = batching()
+    async with asyncio.TaskGroup() as group:
+        impatient = group.create_task(encoder.encode(["text"]))
+        await _until_started(held)
+        patient = group.create_task(encoder.encode(["text"]))
+        await asyncio.wait([patient], timeout=0)
+        impatient.cancel()
+        await asyncio.wait([impatient])
+        held.gate.set()
+
+    assert patient.result().tolist() == [[4, 1]]
+    assert held.calls == [["text"]]
+
+
+async def test_a_failing_encoder_is_unavailable_and_tried_again_for_the_next(held, batching):
+    held.gate.set()
+    held.failure = RuntimeError("out of memory")
+    encoder = batching()
+
+    with pytest.raises(UnavailableError) as caught:
+        await encoder.encode(["text"])
+    held.failure = None
+
+    assert isinstance(caught.value.__cause__, RuntimeError)
+    assert (await encoder.encode(["text"])).tolist() == [[4, 1]]
+
+
+async def test_no_texts_need_no_call(held, batching):
+    assert (await batching().encode([])).shape == (0, 2)
+    assert held.calls == []
+
+
+async def test_it_names_the_encoder_within(batching):
+    encoder = batching()
+
+    assert (encoder.encoder_id, encoder.dimensions) == ("held", 2)
+
+
+def test_long_texts_are_cut_and_equal_forms_share_a_key():
+    assert len(text_key("很" * 1000)) == MAX_CHARACTERS
+    assert text_key("Cafe\u0301") == text_key("Caf\u00e9")
