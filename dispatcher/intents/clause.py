@@ -22,7 +22,9 @@ class CutKind(IntEnum):
 
     CONNECTIVE = 1
     COMMA = 2
-    SENTENCE = 3
+    ASIDE = 3
+    """A connective that announces something else: 另外, 顺便, by the way."""
+    SENTENCE = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +44,15 @@ def _word_pattern(group: Connectives, *, whole: bool) -> str:
     return f"{edges[0]}{before}(?:{words}){edges[1]}{after}"
 
 
-_CONNECTIVE = "|".join(
-    [_word_pattern(group, whole=True) for group in ENGLISH]
-    + [_word_pattern(group, whole=False) for group in CHINESE]
-)
+def _words(*, aside: bool) -> str:
+    return "|".join(
+        _word_pattern(group, whole=groups is ENGLISH)
+        for groups in (ENGLISH, CHINESE)
+        for group in groups
+        if group.is_aside is aside
+    )
+
+
 _WHOLE = (
     r"(?:https?://|www\.)[!-~]{0,2000}[A-Za-z0-9/=&_~#%+-]"
     r"|(?<![A-Za-z0-9._+-])[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+"
@@ -59,10 +66,16 @@ _SENTENCE = r"[。！？；!?;\n\r…]|\.(?=\s|$|[" + _HAN + "])"
 _COMMA = r"[，,]|——"
 _WEAK = rf"、|(?<=[{_HAN}])[ \u3000]+(?=[{_HAN}])"
 _SCAN = re.compile(
-    f"(?P<whole>{_WHOLE})|(?P<sentence>{_SENTENCE})|(?P<comma>{_COMMA})|(?P<connective>{_WEAK}|{_CONNECTIVE})",
+    f"(?P<whole>{_WHOLE})|(?P<sentence>{_SENTENCE})|(?P<comma>{_COMMA})"
+    f"|(?P<aside>{_words(aside=True)})|(?P<connective>{_WEAK}|{_words(aside=False)})",
     re.IGNORECASE,
 )
-_KINDS = {"sentence": CutKind.SENTENCE, "comma": CutKind.COMMA, "connective": CutKind.CONNECTIVE}
+_KINDS = {
+    "sentence": CutKind.SENTENCE,
+    "comma": CutKind.COMMA,
+    "aside": CutKind.ASIDE,
+    "connective": CutKind.CONNECTIVE,
+}
 
 
 def cut_clauses(text: str) -> tuple[Clause, ...]:
@@ -73,7 +86,7 @@ def cut_clauses(text: str) -> tuple[Clause, ...]:
 def keep_strongest(clauses: Sequence[Clause], limit: int = MAX_CLAUSES) -> tuple[Clause, ...]:
     """At most `limit` clauses: beyond, only the strongest cuts stay and neighbours stay together.
 
-    Sentence ends are stronger than commas, those than connectives; of equal ones the cut whose
+    Sentence ends are stronger than asides, those than commas, and those than other connectives; of equal ones the cut whose
     shorter neighbour is longer (a three-character clause is hardly a wish), then the earlier.
     """
     if len(clauses) <= limit:

@@ -20,11 +20,13 @@ class Connectives:
     reason: str
     not_after: Sequence[str] = ()
     not_before: Sequence[str] = ()
+    is_aside: bool = False
+    """Says that something else follows, so that a wish out of scope behind it is one of its own."""
 
 
 ENGLISH = (
     Connectives(
-        words=("and then", "and also", "oh and", "and after that", "and by the way", "and", "plus"),
+        words=("and then", "and after that", "and", "plus"),
         reason="join two clauses, but nouns as well: only ranking tells",
     ),
     Connectives(
@@ -39,8 +41,14 @@ ENGLISH = (
         reason="add a second thing; seldom inside a noun phrase",
     ),
     Connectives(
-        words=("also", "besides", "furthermore", "moreover", "by the way", "btw", "while you are at it"),
+        words=("besides", "furthermore", "moreover", "by the way", "btw", "while you are at it", "oh and"),
         reason="a side wish follows",
+        is_aside=True,
+    ),
+    Connectives(
+        words=("also",),
+        reason="a side wish follows, but also part of 'and also', 'but also'",
+        is_aside=True,
     ),
     Connectives(
         words=("after that", "afterwards", "then", "finally"),
@@ -53,6 +61,7 @@ CHINESE = (
     Connectives(
         words=("除此之外", "另外", "此外", "顺便", "顺带", "对了", "话说"),
         reason="a side wish follows; hardly ever inside one",
+        is_aside=True,
     ),
     Connectives(
         words=("并且", "而且", "以及", "同时", "与此同时"),

@@ -5,8 +5,8 @@ A span is a pair of clause indexes, `[first, beyond)`. Four steps, each a functi
 1. Cut. Sentence ends stay cut. Commas and connectives stay cut where both sides rank to
    different capabilities, the weaker one reaches `weaker_share` and their mean `mean_share` of
    the uncut text. Where only one side is in scope, the cut stays if the other side asks for
-   something and the uncut text falls below `context_share` of the good side: then it is a wish
-   of its own, not context.
+   something and either an aside announces it or the uncut text falls below `context_share` of
+   the good side: then it is a wish of its own, not context.
 2. Join. Neighbours of one capability are one wish; so is a weak piece with its strong neighbour
    where joining keeps the neighbour's capability and score ("我搬家了。更新一下地址").
 3. Drop filler: what doesn't ask and is out of scope or under `filler_share` of the median score.
@@ -83,7 +83,8 @@ def _stays_cut(whole: Span, at: int, table: SpanTable, rules: DecomposeRules) ->
     if left.in_scope == right.in_scope:
         return _both_hold(left, right, uncut, rules)
     good, other = (left, (at, whole[1])) if left.in_scope else (right, (whole[0], at))
-    return table.asks(other) and uncut.score < rules.context_share * good.score
+    is_aside = table.cuts[at] is CutKind.ASIDE
+    return table.asks(other) and (is_aside or uncut.score < rules.context_share * good.score)
 
 
 def _both_hold(left: SpanRank, right: SpanRank, uncut: SpanRank, rules: DecomposeRules) -> bool:
@@ -97,11 +98,20 @@ def _both_hold(left: SpanRank, right: SpanRank, uncut: SpanRank, rules: Decompos
 def _join_same(spans: Sequence[Span], table: SpanTable) -> list[Span]:
     joined: list[Span] = []
     for span in spans:
-        if joined and table.ranks[joined[-1]].capability == table.ranks[span].capability:
+        if joined and _is_same(joined[-1], span, table):
             joined[-1] = (joined[-1][0], span[1])
         else:
             joined.append(span)
     return joined
+
+
+def _is_same(left: Span, right: Span, table: SpanTable) -> bool:
+    """One capability, and neither is a wish that is out of scope beside one that is in it."""
+    ranks = table.ranks[left], table.ranks[right]
+    if ranks[0].capability != ranks[1].capability:
+        return False
+    outside = [span for span, rank in zip((left, right), ranks, strict=True) if not rank.in_scope]
+    return len(outside) != 1 or not table.asks(outside[0])
 
 
 def _join_context(spans: Sequence[Span], table: SpanTable, rules: DecomposeRules) -> list[Span]:
@@ -116,7 +126,10 @@ def _join_context(spans: Sequence[Span], table: SpanTable, rules: DecomposeRules
 
 def _is_context(left: Span, right: Span, table: SpanTable, rules: DecomposeRules) -> bool:
     strong, weak = (left, right) if table.ranks[left].score >= table.ranks[right].score else (right, left)
-    remark = not table.ranks[weak].in_scope and not table.asks(weak)
+    is_outside, asks = not table.ranks[weak].in_scope, table.asks(weak)
+    if is_outside and asks and table.cuts[right[0]] is CutKind.ASIDE:
+        return False
+    remark = is_outside and not asks
     share = rules.context_share if remark else 1.0
     uncut = table.ranks[left[0], right[1]]
     return (

@@ -1,8 +1,9 @@
 """How a registry's own examples would be routed if each had not been registered.
 
 An example is left out of every agent of its capability, else two equal agents would vouch for each
-other. Two capabilities of which each wins at least half of the other's left-out examples are twins:
-one thing under two names, so that either winning is right as far as scope is concerned.
+other. Two capabilities of which each scores above the other at half of its left-out examples or more
+are twins: one thing under two names. Either winning is right as far as scope is concerned, and neither
+counts for the other's examples, as if they were one capability.
 """
 
 from collections.abc import Sequence
@@ -46,7 +47,7 @@ class LeftOut:
 
     vectors: Vectors
     best: Floats
-    """The best cosine but for the capability's twins, which still have the example."""
+    """The best cosine, twins not counted."""
     lead: Floats
     """The best cosine minus the mean one over all keys."""
     right: NDArray[np.bool_]
@@ -72,24 +73,22 @@ def leave_one_out(registry: Registered) -> LeftOut | None:
     if not rows:
         return None
     vectors = np.stack([row.vector for row in rows])
-    owner = np.array([row.owner for row in rows], dtype=np.intp)
+    owners, owner = np.unique([row.owner for row in rows], return_inverse=True)
     cosines = _cosines(registry, rows, vectors)
-    by_capability = np.maximum.reduceat(cosines, registry.starts, axis=1)
-    winner = by_capability.argmax(axis=1)
-    own = by_capability[np.arange(len(rows)), owner]
-    twins = _twins(by_capability > own[:, None], owner, winner)
-    best = _without_twins(by_capability, owner, twins).max(axis=1)
-    counts = np.bincount(owner)[owner]
-    weight = len(rows) / (len(set(owner.tolist())) * counts)
-    right = [a == b or (a, b) in twins for a, b in zip(owner.tolist(), winner.tolist(), strict=True)]
-    names = registry.capabilities
+    scores = np.maximum.reduceat(cosines, registry.starts, axis=1)
+    own = scores[np.arange(len(rows)), owners[owner]]
+    twins = _twins(scores[:, owners] > own[:, None], owner)
+    scores[:, owners] = np.where(twins[owner], -1.0, scores[:, owners])
+    best = scores.max(axis=1)
+    names = [registry.capabilities[one] for one in owners]
+    pairs = np.argwhere(np.triu(twins)).tolist()
     return LeftOut(
         vectors=vectors,
         best=best,
         lead=best - cosines.mean(axis=1),
-        right=np.array(right),
-        weight=weight.astype(np.float32),
-        twins=frozenset((names[a], names[b]) for a, b in twins if a < b),
+        right=own >= best,
+        weight=(len(rows) / (len(owners) * np.bincount(owner)[owner])).astype(np.float32),
+        twins=frozenset((names[one], names[other]) for one, other in pairs),
     )
 
 
@@ -135,26 +134,10 @@ def _cosines(registry: Registered, rows: Sequence[_Row], vectors: Vectors) -> Fl
     return cosines
 
 
-def _without_twins(
-    by_capability: Floats, owner: NDArray[np.intp], twins: frozenset[tuple[int, int]]
-) -> Floats:
-    """A copy of the scores in which no twin counts for the other's examples."""
-    scores = by_capability.copy()
-    for one, other in twins:
-        scores[owner == one, other] = -1.0
-    return scores
-
-
-def _twins(
-    beats: NDArray[np.bool_], owner: NDArray[np.intp], winner: NDArray[np.intp]
-) -> frozenset[tuple[int, int]]:
-    """The pairs, both ways round, among capabilities that won an example of another."""
-
-    def takes(thief: int, victim: int) -> bool:
-        rows = owner == victim
-        return bool(rows.any()) and bool(beats[rows, thief].mean() >= TWIN_SHARE)
-
-    wrong = owner != winner
-    pairs = set(zip(owner[wrong].tolist(), winner[wrong].tolist(), strict=True))
-    found = {pair for pair in pairs if takes(pair[1], pair[0]) and takes(pair[0], pair[1])}
-    return frozenset(found | {(b, a) for a, b in found})
+def _twins(beats: NDArray[np.bool_], owner: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Which owners are twins, as a symmetric table; `beats` says which owners score above each row's."""
+    order = np.argsort(owner, kind="stable")
+    starts = np.flatnonzero(np.diff(owner[order], prepend=-1))
+    counts = np.bincount(owner)[:, None]
+    taken = np.add.reduceat(beats[order].astype(np.float32), starts, axis=0) >= TWIN_SHARE * counts
+    return np.asarray(taken & taken.T)

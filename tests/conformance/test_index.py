@@ -115,7 +115,7 @@ def test_vectors_of_another_encoder_or_length_are_refused(index):
 
     with pytest.raises(ConfigurationError, match="another"):
         index.put(_key(1), vector, "another")
-    with pytest.raises(ConfigurationError, match="23 dimensions|with 23"):
+    with pytest.raises(ConfigurationError, match="with 23"):
         index.put(_key(1), vector[:-1], "encoder")
     with pytest.raises(ConfigurationError, match="another"):
         index.search(vector[None, :], "another", 1)

@@ -53,6 +53,12 @@ async def test_wishes_are_found_as_often_as_promised(rows, prototype_ranker, dat
         ("it is my birthday, any discounts right now", ["it is my birthday, any discounts right now"]),
         ("帮我查快递，顺便讲个笑话", ["帮我查快递", "讲个笑话"]),
         ("Where is my parcel, and who won the world cup?", ["Where is my parcel", "who won the world cup"]),
+        ("帮我查一下快递到哪了，另外宇宙有多大", ["帮我查一下快递到哪了", "宇宙有多大"]),
+        ("退货怎么操作？另外怎么煮红烧肉？", ["退货怎么操作", "怎么煮红烧肉"]),
+        (
+            "how do I return this item, and how do black holes form",
+            ["how do I return this item", "how do black holes form"],
+        ),
         ("电脑连不上VPN，而且打印机也打不出来", ["电脑连不上VPN，而且打印机也打不出来"]),
     ],
 )

@@ -7,7 +7,7 @@ from dispatcher.intents.plan import MAX_INTENTS, SpanRank
 from dispatcher.intents.segment import DecomposeRules, SpanTable, all_spans, choose_spans
 
 RULES = DecomposeRules()
-S, C, W = CutKind.SENTENCE, CutKind.COMMA, CutKind.CONNECTIVE
+S, A, C, W = CutKind.SENTENCE, CutKind.ASIDE, CutKind.COMMA, CutKind.CONNECTIVE
 
 
 def _rank(name: str, score: float, *, in_scope: bool = True) -> SpanRank:
@@ -51,6 +51,22 @@ def test_a_wish_out_of_scope_stays_when_it_comes_first():
     left, right = _rank("x", 0.2, in_scope=False), _rank("a", 0.6)
 
     assert _two(C, left, right, _rank("a", 0.4)) == ((0, 1), (1, 2))
+
+
+def test_an_aside_out_of_scope_is_a_wish_of_its_own_even_if_the_whole_still_ranks_well():
+    left, right = _rank("a", 0.6), _rank("x", 0.2, in_scope=False)
+    whole = _rank("a", 0.6)
+
+    assert _two(A, left, right, whole) == ((0, 1), (1, 2))
+    assert _two(C, left, right, whole) == ((0, 2),)
+    assert _two(A, left, right, whole, asking=(True, False)) == ((0, 2),)
+
+
+def test_a_wish_out_of_scope_is_not_merged_with_the_capability_it_is_nearest_to():
+    left, right = _rank("faq", 0.6), _rank("faq", 0.2, in_scope=False)
+
+    assert _two(S, left, right, _rank("faq", 0.4)) == ((0, 1), (1, 2))
+    assert _two(S, left, right, _rank("faq", 0.4), asking=(True, False)) == ((0, 2),)
 
 
 def test_a_remark_out_of_scope_is_dropped_as_filler():

@@ -32,7 +32,7 @@ class MemoryDirectory:
     successes: dict[AgentId, float] = field(default_factory=dict)
 
     def group(self, capability: Capability) -> Sequence[Agent]:
-        return [agent for agent in self._groups().get(capability, ())]
+        return list(self._groups().get(capability, ()))
 
     def status(self, agent_id: AgentId) -> AgentStatus:
         return self.statuses.get(agent_id, IDLE)
