@@ -111,7 +111,7 @@ class Ranker:
         return {
             self._keys[at].agent_id: value
             for at, value in zip(span, values, strict=True)
-            if value > NOT_SEARCHED or len(span) == 1
+            if value > NOT_SEARCHED
         }
 
     def _nothing(self, text: str) -> Ranking:

@@ -1,0 +1,108 @@
+"""Tables of scores become rankings: order, scope and what is kept."""
+
+import numpy as np
+import pytest
+
+from dispatcher.identifiers import AgentId, Capability
+from dispatcher.routing.calibration import Calibration
+from dispatcher.routing.catalogue import NOT_SEARCHED, Table
+from dispatcher.routing.curve import Curve
+from dispatcher.routing.ranking import Ranker, total_scores
+from dispatcher.routing.rules import RoutingRules
+from dispatcher.routing.slots import Key
+
+KEYS = [
+    Key(Capability(c), AgentId(a)) for c, a in (("bill", "a"), ("bill", "b"), ("mail", "a"), ("post", "c"))
+]
+
+
+def _calibration(**changed):
+    known = {
+        "encoder_id": "encoder",
+        "registry_version": 3,
+        "kind": "self",
+        "floor": 0.2,
+        "curve": Curve(slope=10, intercept=-3),
+        "scale": 0.5,
+    }
+    return Calibration(**(known | changed))
+
+
+def _rank(cosines, lexical=(0, 0, 0, 0), *, contrast=0.1, rules=None, **changed):
+    ranker = Ranker(KEYS, _calibration(**changed), rules or RoutingRules(), 4)
+    table = Table(
+        cosines=np.array([cosines], dtype=np.float32), lexical=np.array([lexical], dtype=np.float32)
+    )
+    (ranking,) = ranker.rank(["text"], table, np.array([contrast], dtype=np.float32))
+    return ranking
+
+
+def test_a_capability_is_as_good_as_its_best_agent():
+    ranking = _rank([0.3, 0.6, 0.5, 0.1])
+
+    assert [one.capability for one in ranking.capabilities] == ["bill", "mail", "post"]
+    assert ranking.winner.cosine == pytest.approx(0.6)
+    assert ranking.winner.agent_cosines == pytest.approx({"a": 0.3, "b": 0.6})
+
+
+def test_the_lexical_share_decides_between_near_capabilities_and_is_no_cosine():
+    ranking = _rank([0.5, 0.2, 0.55, 0.1], [4, 0, 2, 0])
+
+    assert ranking.winner.capability == "bill"
+    assert ranking.winner.score == pytest.approx(0.5 + 0.2 * 0.5)
+    assert ranking.winner.cosine == pytest.approx(0.5)
+    assert ranking.scope_score == pytest.approx(0.55 - 0.1)
+
+
+def test_ties_go_by_name():
+    assert _rank([0.5, 0.1, 0.5, 0.5]).winner.capability == "bill"
+    assert _rank([0.1, 0.1, 0.5000001, 0.5]).winner.capability == "mail"
+
+
+def test_similarity_is_the_calibrated_contrastive_score():
+    ranking = _rank([0.6, 0.1, 0.4, 0.1])
+
+    similarities = [one.similarity for one in ranking.capabilities]
+    assert similarities == pytest.approx([1 / (1 + np.exp(-(10 * x - 3))) for x in (0.5, 0.3, 0.0)], rel=1e-5)
+
+
+def test_the_scope_floor_and_the_published_floor_are_both_needed():
+    assert _rank([0.6, 0, 0, 0]).in_scope
+    assert not _rank([0.29, 0, 0, 0], curve=Curve(slope=0, intercept=9)).in_scope
+    assert not _rank([0.6, 0, 0, 0], curve=Curve(slope=0, intercept=-9)).in_scope
+
+
+def test_it_says_what_it_was_made_with():
+    ranking = _rank([0.6, 0, 0, 0])
+
+    assert (ranking.encoder_id, ranking.registry_version, ranking.calibration) == ("encoder", 4, "self")
+    assert (ranking.scope_floor, ranking.contrast, ranking.scale) == pytest.approx((0.2, 0.1, 0.5))
+
+
+def test_only_the_best_are_kept():
+    assert len(_rank([0.6, 0, 0.1, 0.2], rules=RoutingRules(neighbours_kept=1)).capabilities) == 2
+
+
+def test_an_agent_beyond_the_search_limit_has_no_cosine():
+    ranking = _rank([0.3, NOT_SEARCHED, 0.1, NOT_SEARCHED])
+
+    assert list(ranking.winner.agent_cosines) == ["a"]
+    assert ranking.capabilities[-1].agent_cosines == {}
+
+
+def test_nothing_registered_ranks_nothing():
+    ranker = Ranker([], _calibration(), RoutingRules(), 4)
+    empty = Table(cosines=np.zeros((1, 0), dtype=np.float32), lexical=np.zeros((1, 0), dtype=np.float32))
+
+    (ranking,) = ranker.rank(["text"], empty, np.zeros(1, dtype=np.float32))
+
+    assert ranking.winner is None
+    assert not ranking.in_scope
+
+
+def test_texts_without_a_lexical_match_keep_their_cosines():
+    table = Table(
+        cosines=np.array([[0.5, 0.4]], dtype=np.float32), lexical=np.zeros((1, 2), dtype=np.float32)
+    )
+
+    np.testing.assert_array_equal(total_scores(table, 0.1), table.cosines)

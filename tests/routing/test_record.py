@@ -1,0 +1,64 @@
+"""A stored decision reads back as it was."""
+
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from dispatcher.routing.decision import Candidate, Decision, Outcome, Rejection, Weights
+from dispatcher.routing.record import decision_document, read_decision
+
+
+def _candidate(agent, rejection):
+    return Candidate(
+        agent_id=agent,
+        capability="track",
+        cosine=0.5,
+        similarity=0.9,
+        success=0.8,
+        headroom=1.0,
+        score=0.89,
+        rejection=rejection,
+    )
+
+
+@pytest.fixture
+def decision():
+    return Decision(
+        text="快递到哪了",
+        outcome=Outcome.SELECTED,
+        reason="highest_score",
+        capability="track",
+        agent_id="a",
+        similarity=0.9,
+        score=0.89,
+        scope_score=0.4,
+        scope_floor=0.2,
+        candidates=(_candidate("a", None), _candidate("b", Rejection.OFFLINE)),
+        left_out={"other_capability": 7},
+        weights=Weights(),
+        encoder_id="encoder",
+        registry_version=3,
+        calibration="self",
+        elapsed_ms=0.25,
+    )
+
+
+def test_it_reads_back_equal(decision):
+    assert read_decision(decision_document(decision)) == decision
+    unavailable = replace(decision, outcome=Outcome.UNAVAILABLE, agent_id=None, score=None, retry_after_s=5)
+    assert read_decision(decision_document(unavailable)) == unavailable
+
+
+def test_enumerations_are_read_as_such(decision):
+    found = read_decision(decision_document(decision))
+
+    assert found.outcome is Outcome.SELECTED
+    assert found.candidates[1].rejection is Rejection.OFFLINE
+
+
+def test_what_a_later_version_adds_is_ignored(decision):
+    document = orjson.loads(decision_document(decision)) | {"new": 1}
+    document["candidates"][0]["new"] = 2
+
+    assert read_decision(orjson.dumps(document).decode()) == decision

@@ -1,0 +1,211 @@
+"""The router follows the registry, ranks and decides; what did not change costs nothing."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from dispatcher.errors import OverloadedError, UnavailableError
+from dispatcher.routing.decision import Outcome
+
+PARCEL = (
+    "parcel.track",
+    "I track the parcel",
+    "where is the parcel",
+    "is the parcel late",
+    "track my parcel",
+)
+REFUND = ("refund.pay", "I pay the refund", "when comes the refund", "I want a refund", "refund my payment")
+POEM = ("poem.write", "I write a poem", "write me a poem", "a poem on spring", "poem with rhymes")
+
+
+class CountingEncoder:
+    """Passes on to another encoder and remembers the texts."""
+
+    def __init__(self, inner) -> None:
+        self.inner = inner
+        self.encoder_id = inner.encoder_id
+        self.dimensions = inner.dimensions
+        self.texts: list[str] = []
+        self.failure: Exception | None = None
+
+    async def encode(self, texts):
+        if self.failure is not None:
+            raise self.failure
+        self.texts += texts
+        return await self.inner.encode(texts)
+
+
+@pytest.fixture
+def counting(hashing):
+    return CountingEncoder(hashing)
+
+
+@pytest.fixture
+def agents(an_agent, a_capability):
+    return [an_agent("p", a_capability(*PARCEL)), an_agent("r", a_capability(*REFUND))]
+
+
+@pytest.fixture
+async def router(router_of, directory, counting, agents):
+    directory.agents = agents
+    router = router_of(encoder=counting)
+    await router.sync(agents, 1)
+    counting.texts.clear()
+    return router
+
+
+async def _winner(router, text):
+    (ranking,) = await router.rank([text])
+    return ranking.winner.capability
+
+
+async def test_a_text_is_ranked_and_decided(router, a_query):
+    parcel, refund = await router.rank(["where is my parcel", "please refund me"])
+
+    assert (parcel.winner.capability, refund.winner.capability) == ("parcel.track", "refund.pay")
+    assert parcel.in_scope
+    decision = router.decide(a_query(), parcel)
+    assert (decision.outcome, decision.agent_id) == (Outcome.SELECTED, "p")
+    assert decision.elapsed_ms > 0
+
+
+async def test_the_winner_is_found_whether_its_agents_are_up_or_not(router, directory, a_query):
+    directory.agents = []
+
+    (ranking,) = await router.rank(["where is my parcel"])
+
+    assert ranking.winner.capability == "parcel.track"
+    assert router.decide(a_query(), ranking).outcome is Outcome.UNAVAILABLE
+
+
+async def test_an_unchanged_registry_costs_nothing(router, counting, agents):
+    before = router.calibration
+
+    await router.sync(agents, 2)
+
+    assert counting.texts == []
+    assert router.calibration is before
+    assert (await router.rank(["text"]))[0].registry_version == 2
+
+
+async def test_only_changed_declarations_are_encoded(router, counting, agents, an_agent, a_capability):
+    poem = an_agent("w", a_capability(*POEM))
+
+    await router.sync([*agents, poem], 2)
+
+    assert set(counting.texts) == set(POEM[1:])
+    assert await _winner(router, "a poem please") == "poem.write"
+
+
+async def test_a_changed_agent_loses_what_it_no_longer_declares(router, agents, an_agent, a_capability):
+    await router.sync([agents[0], an_agent("r", a_capability(*POEM))], 2)
+
+    (ranking,) = await router.rank(["please refund me"])
+
+    assert {one.capability for one in ranking.capabilities} == {"parcel.track", "poem.write"}
+
+
+async def test_a_removed_agent_is_forgotten(router, agents):
+    await router.sync(agents[:1], 2)
+
+    assert await _winner(router, "please refund me") == "parcel.track"
+
+
+async def test_older_versions_are_ignored(router, agents):
+    await router.sync([], 0)
+
+    assert await _winner(router, "please refund me") == "refund.pay"
+
+
+async def test_versions_overtaken_while_another_ran_are_skipped(router, agents, an_agent, a_capability):
+    poem = an_agent("w", a_capability(*POEM))
+
+    await asyncio.gather(router.sync([], 2), router.sync(agents[:1], 3), router.sync([*agents, poem], 4))
+
+    (ranking,) = await router.rank(["a poem please"])
+    assert (ranking.winner.capability, ranking.registry_version) == ("poem.write", 4)
+
+
+async def test_a_failed_sync_changes_nothing_and_can_be_repeated(
+    router, counting, agents, an_agent, a_capability
+):
+    every = [*agents, an_agent("w", a_capability(*POEM))]
+    counting.failure = OverloadedError("full")
+    with pytest.raises(OverloadedError):
+        await router.sync(every, 2)
+    counting.failure = None
+    assert (await router.rank(["a poem please"]))[0].registry_version == 1
+
+    await router.sync(every, 2)
+
+    assert await _winner(router, "a poem please") == "poem.write"
+
+
+async def test_before_the_first_sync_nothing_is_registered(router_of, a_query, agents):
+    router = router_of()
+    with pytest.raises(UnavailableError):
+        router.decide(a_query())
+
+    (ranking,) = await router.rank(["where is my parcel"])
+
+    assert not ranking.in_scope
+    assert router.decide(a_query(), ranking).reason == "nothing_registered"
+    await router.sync(agents, 0)
+    assert await _winner(router, "where is my parcel") == "parcel.track"
+
+
+async def test_a_trial_ranks_as_if_registered_and_changes_nothing(router, an_agent, a_capability):
+    poem, before = an_agent("w", a_capability(*POEM)), router.calibration
+
+    (tried,) = await router.trial(poem, ["a poem please"])
+
+    assert tried.winner.capability == "poem.write"
+    assert await _winner(router, "a poem please") != "poem.write"
+    assert router.calibration is before
+
+
+async def test_a_trial_replaces_what_the_agent_declares_now(router, an_agent, a_capability):
+    (tried,) = await router.trial(an_agent("r", a_capability(*POEM)), ["please refund me"])
+
+    assert {one.capability for one in tried.capabilities} == {"parcel.track", "poem.write"}
+
+
+async def test_a_trial_works_before_anything_is_registered(router_of, agents):
+    (tried,) = await router_of().trial(agents[0], ["where is my parcel"])
+
+    assert tried.winner.capability == "parcel.track"
+
+
+async def test_it_does_not_matter_in_which_order_agents_came(router_of, agents, an_agent, a_capability):
+    every = [*agents, an_agent("w", a_capability(*POEM))]
+    at_once, one_by_one = router_of(), router_of()
+    await at_once.sync(every, 9)
+    for count in range(1, 4):
+        await one_by_one.sync(every[::-1][:count], count)
+    await one_by_one.sync(every, 9)
+
+    texts = ["where is my parcel", "poem", "who are you"]
+
+    assert await at_once.rank(texts) == await one_by_one.rank(texts)
+    assert replace(at_once.calibration, registry_version=0) == replace(
+        one_by_one.calibration, registry_version=0
+    )
+
+
+async def test_a_curve_that_waits_is_used_once_it_is_approved(router, agents, an_agent, a_capability, caplog):
+    noise = [an_agent(f"n{n}", a_capability(f"n{n}", *_noise(n))) for n in range(4)]
+    await router.sync([*agents, *noise], 2)
+    pending = router.pending_calibration
+    assert pending is not None
+    assert "calibration.waits_for_approval" in caplog.messages
+
+    router.approve()
+    router.approve()
+
+    assert router.calibration is pending
+    assert router.pending_calibration is None
+
+
+def _noise(number: int) -> list[str]:
+    return [chr(0x4E00 + 97 * number + at) * (3 + at) for at in range(5)]
