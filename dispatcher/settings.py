@@ -8,14 +8,26 @@ this; everything else gets plain rules.
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+import yaml  # type: ignore[import-untyped]
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
+    InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
-    YamlConfigSettingsSource,
 )
 
 from dispatcher.errors import ConfigurationError
@@ -29,13 +41,13 @@ Count = Annotated[int, Field(ge=1)]
 class Group(BaseModel):
     """One group of settings; immutable, and unknown names are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class ServerSettings(Group):
     """The HTTP server. `max_waiting` clients may wait for answers at once; more get 503."""
 
-    host: str = "127.0.0.1"
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8080
     max_body_bytes: Count = 65_536
     default_wait_s: Seconds = 30.0
@@ -57,6 +69,13 @@ class BrokerSettings(Group):
 
     url: SecretStr = SecretStr("")
     prefix: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,31}$")] = "ard"
+
+    @field_validator("url")
+    @classmethod
+    def _names_a_broker(cls, url: SecretStr) -> SecretStr:
+        if url.get_secret_value() and not _is_amqp(url.get_secret_value()):
+            raise ValueError("must read amqp://user:password@host:port/vhost, or amqps://…")
+        return url
 
 
 class AuthSettings(Group):
@@ -92,16 +111,26 @@ class RoutingSettings(Group):
 
 
 class DeliverySettings(Group):
-    """Attempts and deadlines (D3, D4). A task's own time is declared by its capability."""
+    """Attempts and deadlines (D3, D4). A task's own time is declared by its capability.
+
+    `claim_s` is how long a replica holds an attempt it publishes: longer than a publish takes to
+    time out (5 s), or two replicas publish the same one.
+    """
 
     attempt_timeout_s: Seconds = 15.0
     request_timeout_s: Seconds = 120.0
     max_attempts: Annotated[int, Field(ge=1, le=3)] = 3
     delay_min_ms: Annotated[int, Field(ge=0)] = 100
     delay_max_ms: Annotated[int, Field(ge=0)] = 800
-    claim_s: Seconds = 10.0
+    claim_s: Annotated[float, Field(ge=6)] = 10.0
     look_every_s: Seconds = 0.5
     publishers: Count = 64
+
+    @model_validator(mode="after")
+    def _delays_are_a_range(self) -> "DeliverySettings":
+        if self.delay_min_ms > self.delay_max_ms:
+            raise ValueError("delay_min_ms must not be above delay_max_ms")
+        return self
 
 
 class LivenessSettings(Group):
@@ -111,6 +140,12 @@ class LivenessSettings(Group):
     suspect_after_s: Seconds = 15.0
     offline_after_s: Seconds = 45.0
     success_half_life_s: Seconds = 3600.0
+
+    @model_validator(mode="after")
+    def _ages_rise(self) -> "LivenessSettings":
+        if not self.heartbeat_s < self.suspect_after_s < self.offline_after_s:
+            raise ValueError("heartbeat_s must be below suspect_after_s, and that below offline_after_s")
+        return self
 
 
 class RetentionSettings(Group):
@@ -130,7 +165,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
     )
-    yaml_file: ClassVar[Path | None] = None
+    file_values: ClassVar[Mapping[str, Any]] = MappingProxyType({})
 
     environment: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")] = "production"
     data_dir: Path = Path(".dispatcher")
@@ -173,9 +208,7 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Order of precedence: arguments, environment, YAML file."""
         del dotenv_settings, file_secret_settings
-        if cls.yaml_file is None:
-            return init_settings, env_settings
-        return init_settings, env_settings, YamlConfigSettingsSource(settings_cls, cls.yaml_file)
+        return init_settings, env_settings, InitSettingsSource(settings_cls, dict(cls.file_values))
 
 
 def load_settings(file: Path | None = None, **overrides: object) -> Settings:
@@ -183,16 +216,13 @@ def load_settings(file: Path | None = None, **overrides: object) -> Settings:
 
     Raises ConfigurationError with one sentence naming the setting; the value is not repeated.
     """
-    if file is not None and not file.is_file():
-        raise ConfigurationError(f"the configuration file {str(file)!r} does not exist")
+    values = {} if file is None else _read_file(file)
     _refuse_unknown_variables(os.environ)
-    source: type[Settings] = type("FileSettings", (Settings,), {"yaml_file": file})
+    source: type[Settings] = type("FileSettings", (Settings,), {"file_values": values})
     try:
         return source.model_validate(overrides)
     except ValidationError as error:
-        first = error.errors(include_input=False)[0]
-        path = ".".join(str(step) for step in first["loc"]) or "settings"
-        raise ConfigurationError(f"setting {path!r}: {first['msg']}") from None
+        raise ConfigurationError(_sentence(error.errors(include_input=False)[0])) from None
 
 
 def effective(settings: Settings) -> dict[str, Any]:
@@ -200,10 +230,58 @@ def effective(settings: Settings) -> dict[str, Any]:
     return settings.model_dump(mode="json")
 
 
+def _read_file(file: Path) -> dict[str, Any]:
+    """The YAML file's values; an empty file has none."""
+    name = f"the configuration file {str(file)!r}"
+    if not file.is_file():
+        raise ConfigurationError(f"{name} does not exist")
+    try:
+        document = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"{name} can't be read: {error.strerror}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+        raise ConfigurationError(f"{name} is not YAML in UTF-8{place}") from None
+    if document is None:
+        return {}
+    if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
+        raise ConfigurationError(f"{name} must hold groups of settings by name")
+    return document
+
+
+def _sentence(detail: ErrorDetails) -> str:
+    """What is wrong with the first wrong setting."""
+    path = ".".join(str(step) for step in detail["loc"])
+    if detail["type"] == "extra_forbidden":
+        return f"there is no setting {path!r}"
+    if detail["type"] == "model_type":
+        return f"{path!r} is a group and must hold settings by name"
+    # What a validator here raised; the library puts words of its own before it.
+    reason = detail["ctx"]["error"] if detail["type"] == "value_error" else detail["msg"]
+    return f"setting {path!r}: {reason}" if path else str(reason)
+
+
 def _refuse_unknown_variables(environment: Mapping[str, str]) -> None:
-    known = set(Settings.model_fields)
     for name in environment:
         if name.upper().startswith(PREFIX):
-            group = name[len(PREFIX) :].split("__")[0].lower()
-            if group not in known:
+            group, *rest = name[len(PREFIX) :].lower().split("__")
+            if group not in Settings.model_fields:
                 raise ConfigurationError(f"the environment variable {name!r} is not a setting")
+            if not rest and _is_group(group):
+                raise ConfigurationError(
+                    f"the environment variable {name!r} names a group; {name}__NAME is one of its settings"
+                )
+
+
+def _is_group(name: str) -> bool:
+    kind = Settings.model_fields[name].annotation
+    return isinstance(kind, type) and issubclass(kind, Group)
+
+
+def _is_amqp(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"amqp", "amqps"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

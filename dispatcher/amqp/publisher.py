@@ -11,18 +11,24 @@ from aiormq import Channel, spec
 from dispatcher.amqp.connection import Connection, is_cancelled, keep_up
 from dispatcher.amqp.declare import Exchange, declare_exchanges
 from dispatcher.amqp.outcomes import LIBRARY_ERRORS, delivery_error
-from dispatcher.errors import OutcomeUnknownError, TooLargeError
+from dispatcher.errors import OutcomeUnknownError, RefusedError, TooLargeError
 from dispatcher.identifiers import new_id
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
 
 CHANNELS = 4
 """A channel holds a lock while it writes a frame; more than four gained nothing when measured."""
 _PERSISTENT, _TRANSIENT = 2, 1
+_LONGEST_LIFETIME_MS = 2**32 - 1
+"""RabbitMQ closes the channel of a message with a longer one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """A body and how it is to be published; `mandatory` messages raise when no queue takes them."""
+    """A body and how it is to be published; `mandatory` messages raise when no queue takes them.
+
+    With `lifetime_ms` it is never delivered later than so many ms after `publish` was called: its
+    queue dead-letters it. The broker's clock measures that, and ours what passes before (I10).
+    """
 
     exchange: str
     key: str
@@ -30,6 +36,7 @@ class Message:
     kind: str
     correlation_id: str | None = None
     reply_to: str | None = None
+    lifetime_ms: int | None = None
     persistent: bool = True
     mandatory: bool = True
 
@@ -70,14 +77,16 @@ class Publisher:
         """Return once the broker confirmed the message.
 
         Raises `UnroutableError`, `RefusedError` or `TooLargeError` when it surely was not stored, and
-        `OutcomeUnknownError` when the broker could not be reached or did not answer in time.
+        `OutcomeUnknownError` when the broker could not be reached or did not answer in time. The
+        code of `RefusedError` is `expired` where the message's lifetime ended while it waited.
         """
+        begun = self._connection.clock.monotonic()
         if len(message.body) > MAX_FRAME_BYTES:
             raise TooLargeError(f"a frame of {len(message.body)} bytes; at most {MAX_FRAME_BYTES} are sent")
         try:
             async with asyncio.timeout(self._connection.rules.call_timeout_s):
                 await self._up.wait()
-                await self._publish(message)
+                await self._publish(message, self._expiration(message, begun))
             self._confirmed_at = self._connection.clock.monotonic()
         except LIBRARY_ERRORS as error:
             if isinstance(error, TimeoutError):
@@ -88,7 +97,16 @@ class Publisher:
                 raise
             raise OutcomeUnknownError(f"the channel closed: {message.exchange}/{message.key}") from error
 
-    async def _publish(self, message: Message) -> None:
+    def _expiration(self, message: Message, begun: float) -> str | None:
+        """The lifetime that is left, as the broker wants it."""
+        if message.lifetime_ms is None:
+            return None
+        left_ms = message.lifetime_ms - int((self._connection.clock.monotonic() - begun) * 1000)
+        if left_ms <= 0:
+            raise RefusedError("the lifetime ended before the broker was reached", code="expired")
+        return str(min(left_ms, _LONGEST_LIFETIME_MS))
+
+    async def _publish(self, message: Message, expiration: str | None) -> None:
         """Publish without waiting for the socket.
 
         The confirm is waited for anyway, and a channel's next publish would wait for it too.
@@ -97,7 +115,7 @@ class Publisher:
             message.body,
             exchange=message.exchange,
             routing_key=message.key,
-            properties=_properties(message),
+            properties=_properties(message, expiration),
             mandatory=message.mandatory,
             wait=False,
         )
@@ -123,7 +141,7 @@ class Publisher:
                 self._up.clear()
 
 
-def _properties(message: Message) -> spec.Basic.Properties:
+def _properties(message: Message, expiration: str | None) -> spec.Basic.Properties:
     """The library finds a returned message by its id, so an id must never be in flight twice."""
     return spec.Basic.Properties(
         message_id=new_id(),
@@ -132,4 +150,5 @@ def _properties(message: Message) -> spec.Basic.Properties:
         delivery_mode=_PERSISTENT if message.persistent else _TRANSIENT,
         correlation_id=message.correlation_id,
         reply_to=message.reply_to,
+        expiration=expiration,
     )

@@ -21,19 +21,26 @@ CLEAR_S = 86_400.0
 def loops(parts: Parts) -> Sequence[Coroutine[Any, Any, None]]:
     """All loops, not yet running."""
     clock, delivery, liveness = parts.clock, parts.settings.delivery, parts.settings.liveness
-    sweep = Sweep(books=parts.books, assigner=parts.assigner)
+    sweep = Sweep(
+        books=parts.books,
+        assigner=parts.assigner,
+        agents=parts.view,
+        lost_after_s=2 * liveness.heartbeat_s,
+    )
     relay = Relay(
         outbox=parts.books.outbox,
         books=parts.books,
         channel=parts.channel,
         assigner=parts.assigner,
         capacities=parts.view,
+        grants=parts.access.grants,
         clock=clock,
         rules=rules.relay_rules(parts.settings),
     )
     return (
         relay.run(),
         every(clock, delivery.look_every_s, "sweep", sweep.look),
+        every(clock, liveness.heartbeat_s, "reconcile", sweep.reconcile),
         every(clock, REFRESH_S, "access", parts.access.refresh),
         every(clock, REFRESH_S, "loads", partial(refresh_loads, parts)),
         every(clock, 0, "registry", partial(_refresh_registry, parts)),

@@ -8,7 +8,7 @@ from dispatcher.dispatch.assign import Assigner, AttemptRules
 from dispatcher.dispatch.relay import RelayRules
 from dispatcher.dispatch.selection import Selection
 from dispatcher.gateway.parts import GatewayRules
-from dispatcher.identifiers import AgentId, ReplicaId
+from dispatcher.identifiers import ReplicaId
 from dispatcher.protocol.topology import Topology
 from dispatcher.registry.agent import LivenessRules
 from dispatcher.registry.view import LiveView
@@ -78,13 +78,8 @@ def assigner(settings: Settings, view: LiveView, selection: Selection, replica: 
             request_timeout_ms=round(delivery.request_timeout_s * 1000),
         ),
         choose=selection.choose,
-        has_room=partial(_has_room, view),
+        loads=view,
         new_token=partial(secrets.token_urlsafe, 32),
         chance=random.Random(),  # noqa: S311 - spreads retries, keeps no secret
         replica=replica,
     )
-
-
-def _has_room(view: LiveView, agent_id: AgentId) -> bool:
-    status = view.status(agent_id)
-    return status.running < status.capacity

@@ -44,8 +44,9 @@ class Running:
         return self.parts.signals.stopping
 
     def stop(self) -> None:
-        """Begin the shutdown: /readyz turns to 503 and new requests are refused."""
+        """Begin the shutdown: /readyz turns to 503, new requests are refused, waiting clients get 202."""
         self.stopping.set()
+        self.parts.books.waiters.release()
 
 
 def local_settings(folder: Path) -> Settings:

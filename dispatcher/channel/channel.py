@@ -1,8 +1,9 @@
 """The dispatcher's side of delivery: one protocol, several ways to reach agents.
 
 Contract, tested for every implementation in tests/conformance: a task whose `send` returned
-reaches an instance of the agent at least once; a result is handed to `on_result` until that
-returns ACK; frames that can't be read never block those behind them.
+reaches an instance of the agent at least once within its budget, and never after it: what waited
+longer goes to the dead letters. A result is handed to `on_result` until that returns ACK or DEAD,
+or failed too often; frames that can't be read never block those behind them.
 """
 
 from collections.abc import Awaitable, Callable
@@ -17,10 +18,13 @@ from dispatcher.protocol.link import Settlement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inbound:
-    """Where a channel hands over what arrives. None of these may raise."""
+    """Where a channel hands over what arrives. None of these is meant to raise."""
 
     on_result: Callable[[bytes], Awaitable[Settlement]]
-    """An encoded result frame; the settlement it returns is carried out."""
+    """An encoded result frame; the settlement it returns is carried out.
+
+    If it raises all the same the frame is offered again, a bounded number of times.
+    """
     on_registry: Callable[[bytes], Awaitable[bytes]]
     """An encoded register, drain or leave frame; returns the encoded reply frame."""
     on_heartbeat: Callable[[bytes], None]
@@ -47,6 +51,7 @@ class Channel(Protocol):
 
         Raises UnroutableError, RefusedError or TooLargeError when it surely is not, and
         OutcomeUnknownError when nobody can say; sending the same task again is always safe (I2).
+        A task without budget is refused with the code `expired`.
         """
         ...
 

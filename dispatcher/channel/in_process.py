@@ -5,13 +5,14 @@ belongs to one event loop.
 """
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
+from dispatcher.channel.budget import remaining_ms
 from dispatcher.channel.channel import Inbound
+from dispatcher.channel.result_intake import DEFAULT_RESULT_RULES, ResultIntake, ResultRules
 from dispatcher.channel.task_queue import DEFAULT_QUEUE_RULES, QueueRules, TaskQueue
 from dispatcher.clock import Clock, SystemClock
 from dispatcher.errors import OutcomeUnknownError, RefusedError, TooLargeError, UnroutableError
@@ -20,21 +21,19 @@ from dispatcher.protocol.frames import TaskFrame
 from dispatcher.protocol.link import Delivery, Link, Settlement
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
 
-log = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InProcessRules:
     """Limits of the channel.
 
-    Of dead letters the latest `dead_letters` are kept. A result that was not taken is offered
-    again after `requeue_pause_s`; leaving waits at most `close_timeout_s` for results in hand.
+    Of dead letters the latest `dead_letters` are kept. Leaving waits at most `close_timeout_s` for
+    results in hand.
     """
 
     queue: QueueRules = DEFAULT_QUEUE_RULES
+    results: ResultRules = DEFAULT_RESULT_RULES
     dead_letters: int = 1_000
     reply_timeout_s: float = 5.0
-    requeue_pause_s: float = 0.5
     close_timeout_s: float = 5.0
 
 
@@ -49,6 +48,7 @@ class InProcessChannel:
         self._clock = clock or SystemClock()
         self._queues: dict[AgentId, TaskQueue] = {}
         self._inbound: Inbound | None = None
+        self._intake = ResultIntake(self._hand_over, rules.results, self._clock)
         self._in_hand = 0
         self._idle = asyncio.Event()
         self._idle.set()
@@ -57,6 +57,8 @@ class InProcessChannel:
     @property
     def dead_letters(self) -> tuple[bytes, ...]:
         """Frames that were given up, oldest first."""
+        for queue in self._queues.values():
+            queue.bury_expired()
         return tuple(self._dead)
 
     def link(self) -> Link:
@@ -81,11 +83,12 @@ class InProcessChannel:
 
     async def send(self, agent_id: AgentId, task: TaskFrame) -> None:
         """Put the encoded frame into the agent's queue."""
+        expires_at = self._clock.monotonic() + remaining_ms(task) / 1000
         body = checked_size(task.model_dump_json().encode())
         queue = self._queues.get(agent_id)
         if queue is None:
             raise UnroutableError(f"no queue for agent {agent_id}")
-        if not queue.put(body):
+        if not queue.put(body, expires_at):
             raise RefusedError(f"the queue of agent {agent_id} is full")
 
     async def wake(self, replica_id: ReplicaId, request_id: RequestId) -> None:
@@ -102,7 +105,9 @@ class InProcessChannel:
 
     def queue_of(self, agent_id: AgentId) -> TaskQueue:
         """The agent's queue, created when an agent consumes before it is prepared."""
-        return self._queues.setdefault(agent_id, TaskQueue(self._rules.queue, self._dead.append))
+        if agent_id not in self._queues:
+            self._queues[agent_id] = TaskQueue(self._rules.queue, self._dead.append, self._clock)
+        return self._queues[agent_id]
 
     async def call(self, frame: bytes) -> bytes:
         """Answer a registry frame."""
@@ -123,8 +128,11 @@ class InProcessChannel:
         self._in_hand += 1
         self._idle.clear()
         try:
-            while (settlement := await self._offer(frame)) is Settlement.REQUEUE:
-                await self._clock.sleep(self._rules.requeue_pause_s)
+            settlement = Settlement.REQUEUE
+            while settlement is Settlement.REQUEUE:
+                # A closed channel ends the offering; to the intake it would be one more failure.
+                self._opened()
+                settlement = await self._intake.offer(frame)
             if settlement is Settlement.DEAD:
                 self._dead.append(frame)
         finally:
@@ -132,13 +140,8 @@ class InProcessChannel:
             if not self._in_hand:
                 self._idle.set()
 
-    async def _offer(self, frame: bytes) -> Settlement:
-        inbound = self._opened()
-        try:
-            return await inbound.on_result(frame)
-        except Exception:
-            log.exception("channel.handler_failed")
-            return Settlement.DEAD
+    async def _hand_over(self, frame: bytes) -> Settlement:
+        return await self._opened().on_result(frame)
 
     def _opened(self) -> Inbound:
         if self._inbound is None:

@@ -8,7 +8,7 @@ from dispatcher.amqp.layout import registry_queue, replica_queue, results_queue
 from dispatcher.amqp.publisher import Message, Publisher
 from dispatcher.amqp.settle import Received, settled_by
 from dispatcher.channel.channel import Inbound
-from dispatcher.clock import Clock
+from dispatcher.channel.result_intake import DEFAULT_RESULT_RULES, ResultIntake, ResultRules
 from dispatcher.errors import DeliveryError
 from dispatcher.identifiers import ReplicaId, RequestId
 from dispatcher.protocol.link import Settlement
@@ -21,14 +21,11 @@ DEFAULT_EXCHANGE = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboundRules:
-    """At most `results` result frames and `registrations` registry frames are in hand at once.
+    """At most `in_hand` result frames and `registrations` registry frames are in hand at once."""
 
-    A result that was not taken goes back after `requeue_pause_s`, so that it does not spin.
-    """
-
-    results: int = 256
+    in_hand: int = 256
     registrations: int = 16
-    requeue_pause_s: float = 1.0
+    results: ResultRules = DEFAULT_RESULT_RULES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,18 +33,18 @@ class RabbitInbound:
     """The handlers of one replica's three queues."""
 
     inbound: Inbound
+    intake: ResultIntake
     topology: Topology
     replica_id: ReplicaId
     publisher: Publisher
     rules: InboundRules
-    clock: Clock
 
     def subscriptions(self) -> tuple[Subscription, ...]:
         """Results and registry frames are shared with other replicas, notices are this one's own."""
         return (
             Subscription(
                 queue=results_queue(self.topology),
-                prefetch=self.rules.results,
+                prefetch=self.rules.in_hand,
                 handle=settled_by(self._on_result),
             ),
             Subscription(
@@ -57,17 +54,14 @@ class RabbitInbound:
             ),
             Subscription(
                 queue=replica_queue(self.topology, self.replica_id),
-                prefetch=self.rules.results,
+                prefetch=self.rules.in_hand,
                 handle=self._on_notice,
                 acknowledged=False,
             ),
         )
 
     async def _on_result(self, received: Received) -> Settlement:
-        settlement = await self.inbound.on_result(received.body)
-        if settlement is Settlement.REQUEUE:
-            await self.clock.sleep(self.rules.requeue_pause_s)
-        return settlement
+        return await self.intake.offer(received.body)
 
     async def _on_registry(self, received: Received) -> Settlement:
         """Always done with afterwards: whoever gets no reply calls again."""

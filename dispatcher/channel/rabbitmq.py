@@ -11,8 +11,10 @@ from dispatcher.amqp.consumer import Consumer
 from dispatcher.amqp.declare import declare_once
 from dispatcher.amqp.layout import dispatcher_exchanges, task_queue
 from dispatcher.amqp.publisher import Message, Publisher
+from dispatcher.channel.budget import remaining_ms
 from dispatcher.channel.channel import Inbound
 from dispatcher.channel.rabbit_inbound import InboundRules, RabbitInbound
+from dispatcher.channel.result_intake import ResultIntake
 from dispatcher.clock import Clock, SystemClock
 from dispatcher.errors import DeliveryError
 from dispatcher.identifiers import AgentId, ReplicaId, RequestId
@@ -53,11 +55,11 @@ class RabbitChannel:
         """Connect and consume until the block ends; starts at once, broker or not."""
         handlers = RabbitInbound(
             inbound=inbound,
+            intake=ResultIntake(inbound.on_result, self._inbound_rules.results, self._clock),
             topology=self._topology,
             replica_id=self._replica_id,
             publisher=self._publisher,
             rules=self._inbound_rules,
-            clock=self._clock,
         )
         self._consumers = tuple(Consumer(self._in, wanted) for wanted in handlers.subscriptions())
         async with (
@@ -79,7 +81,7 @@ class RabbitChannel:
         await declare_once(self._in, task_queue(self._topology, agent_id))
 
     async def send(self, agent_id: AgentId, task: TaskFrame) -> None:
-        """Publish the frame and wait for the broker's confirm."""
+        """Publish the frame, to live as long as its budget, and wait for the broker's confirm."""
         await self._publisher.publish(
             Message(
                 exchange=self._topology.task_exchange,
@@ -87,6 +89,7 @@ class RabbitChannel:
                 body=task.model_dump_json().encode(),
                 kind=task.type,
                 correlation_id=task.request_id,
+                lifetime_ms=remaining_ms(task),
             )
         )
 

@@ -1,7 +1,8 @@
 """One agent's tasks in memory, with the delivery rules of a broker's queue.
 
 Tasks go out in order of arrival, to the consumers in turn, to each at most `prefetch` that are
-not settled. What a consumer leaves behind goes back to the front, in its order.
+not settled. What a consumer leaves behind goes back to the front, in its order. A task whose time
+ran out while it waited is dead and never goes out.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from dispatcher.clock import Clock
 from dispatcher.protocol.link import Delivery, Settlement
 from dispatcher.protocol.topology import DELIVERY_LIMIT
 
@@ -29,12 +31,13 @@ DEFAULT_QUEUE_RULES = QueueRules()
 
 
 class _Entry:
-    """A task in the queue and how often it was given back."""
+    """A task in the queue, until when (monotonic) it may go out, and how often it was given back."""
 
-    __slots__ = ("body", "returns")
+    __slots__ = ("body", "expires_at", "returns")
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, expires_at: float) -> None:
         self.body = body
+        self.expires_at = expires_at
         self.returns = 0
 
 
@@ -51,6 +54,10 @@ class _QueuedDelivery:
     @property
     def body(self) -> bytes:
         return self.entry.body
+
+    @property
+    def is_lost(self) -> bool:
+        return self not in self._consumer.unsettled
 
     async def settle(self, settlement: Settlement) -> None:
         self._queue.settle(self._consumer, self, settlement)
@@ -86,19 +93,32 @@ class TaskConsumer:
 class TaskQueue:
     """A bounded queue; `bury` takes the bodies of dead tasks."""
 
-    def __init__(self, rules: QueueRules, bury: Callable[[bytes], None]) -> None:
+    def __init__(self, rules: QueueRules, bury: Callable[[bytes], None], clock: Clock) -> None:
         self._rules = rules
         self._bury = bury
+        self._clock = clock
         self._waiting: deque[_Entry] = deque()
         self._consumers: deque[TaskConsumer] = deque()
 
-    def put(self, body: bytes) -> bool:
-        """Add a task; False when the queue is full."""
+    def put(self, body: bytes, expires_at: float) -> bool:
+        """Add a task that may go out before `expires_at` (monotonic); False when the queue is full."""
+        if len(self._waiting) >= self._rules.max_length:
+            self.bury_expired()
         if len(self._waiting) >= self._rules.max_length:
             return False
-        self._waiting.append(_Entry(body))
+        self._waiting.append(_Entry(body, expires_at))
         self._hand_out()
         return True
+
+    def bury_expired(self) -> None:
+        """Move what waited too long to the dead letters; it would not go out anyway."""
+        now, entries = self._clock.monotonic(), tuple(self._waiting)
+        self._waiting.clear()
+        for entry in entries:
+            if entry.expires_at <= now:
+                self._bury(entry.body)
+            else:
+                self._waiting.append(entry)
 
     @contextmanager
     def consumed(self, prefetch: int) -> Iterator[TaskConsumer]:
@@ -137,8 +157,13 @@ class TaskQueue:
             self._waiting.appendleft(entry)
 
     def _hand_out(self) -> None:
+        now = self._clock.monotonic()
         while self._waiting and (consumer := self._next_consumer()):
-            consumer.receive(_QueuedDelivery(self, consumer, self._waiting.popleft()))
+            entry = self._waiting.popleft()
+            if entry.expires_at <= now:
+                self._bury(entry.body)
+            else:
+                consumer.receive(_QueuedDelivery(self, consumer, entry))
 
     def _next_consumer(self) -> TaskConsumer | None:
         for _ in range(len(self._consumers)):

@@ -4,13 +4,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
 from dispatcher.assembly.storage import open_storage, upgrade_storage
+from dispatcher.cli.names import read_caller, read_capabilities, read_role, read_subject, read_user
+from dispatcher.cli.terminal import folding_table, terminal
 from dispatcher.errors import ConfigurationError
-from dispatcher.identifiers import CallerId, Capability
-from dispatcher.registry.access import Role
 from dispatcher.registry.api_key import new_key
 from dispatcher.settings import Settings, load_settings
 from dispatcher.store.access import SqlAccess
@@ -28,52 +25,49 @@ async def _storage(config: Path | None) -> AsyncIterator[tuple[Settings, Databas
 async def upgrade_schema(config: Path | None) -> None:
     """Run the migrations that are missing."""
     await upgrade_storage(load_settings(config))
-    Console().print("the schema is current")
+    terminal().print("the schema is current")
 
 
 async def create(config: Path | None, *, role: str, subject: str) -> None:
     """Store a new key and print its text."""
-    try:
-        key, text = new_key(Role(role), subject)
-    except ValueError:
-        raise ConfigurationError("the role must be one of caller, agent, admin") from None
+    holder = read_role(role)
+    key, text = new_key(holder, read_subject(holder, subject))
     async with _storage(config) as (_, database):
         await SqlAccess(database).add_key(key)
-    Console(soft_wrap=True).print(text)
+    terminal().print(text)
 
 
 async def list_all(config: Path | None) -> None:
     """Print every key's public id, role and subject."""
-    table = Table("key id", "role", "subject", "revoked")
+    table = folding_table("key id", "role", "subject", "revoked")
     async with _storage(config) as (_, database):
         for key in await SqlAccess(database).keys():
             table.add_row(key.key_id, key.role, key.subject, "yes" if key.revoked else "no")
-    Console().print(table)
+    terminal().print(table)
 
 
 async def revoke(config: Path | None, key_id: str) -> None:
     """End a key for good."""
     async with _storage(config) as (_, database):
-        if not await SqlAccess(database).revoke_key(key_id):
+        if not key_id.isascii() or not await SqlAccess(database).revoke_key(key_id):
             raise ConfigurationError(f"there is no key with the id {key_id!r}")
-    Console().print(f"{key_id} is revoked")
+    terminal().print(f"{key_id} is revoked")
 
 
 async def grant(config: Path | None, caller: str, capabilities: list[str]) -> None:
     """Replace a caller's grants."""
-    if any("*" in name for name in capabilities):
-        raise ConfigurationError("grants name capabilities exactly; there are no wildcards")
+    named, wanted = read_caller(caller), read_capabilities(capabilities)
     async with _storage(config) as (_, database):
-        wanted = frozenset(Capability(name) for name in capabilities)
-        await SqlAccess(database).set_grants(CallerId(caller), wanted)
-    Console().print(f"{caller} may use: {', '.join(sorted(wanted)) or 'nothing'}")
+        await SqlAccess(database).set_grants(named, wanted)
+    terminal().print(f"{caller} may use: {', '.join(sorted(wanted)) or 'nothing'}")
 
 
 async def show(config: Path | None, caller: str) -> None:
     """Print a caller's grants, one a line."""
+    named = read_caller(caller)
     async with _storage(config) as (_, database):
-        for name in sorted(await SqlAccess(database).grants(CallerId(caller))):
-            Console().print(name)
+        for name in sorted(await SqlAccess(database).grants(named)):
+            terminal().print(name)
 
 
 async def prune_rows(config: Path | None) -> None:
@@ -86,13 +80,14 @@ async def prune_rows(config: Path | None) -> None:
             "results": kept.results_days,
         }
         for table, count in (await prune(database, days)).items():
-            Console().print(f"{table}: {count}")
+            terminal().print(f"{table}: {count}")
 
 
 async def forget_user(config: Path | None, *, user: str, caller: str | None) -> None:
     """Remove one user's ended requests and what hangs on them; say what still runs."""
+    known, named = read_user(user), read_caller(caller) if caller is not None else None
     async with _storage(config) as (_, database):
-        forgotten = await forget(database, user, caller=CallerId(caller) if caller else None)
-    Console().print(f"requests deleted: {forgotten.deleted}")
+        forgotten = await forget(database, known, caller=named)
+    terminal().print(f"requests deleted: {forgotten.deleted}")
     if forgotten.still_open:
-        Console().print(f"still running, run this again later: {forgotten.still_open}")
+        terminal().print(f"still running, run this again later: {forgotten.still_open}")

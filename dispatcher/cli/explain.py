@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from dispatcher.cli.terminal import folding_table, terminal
 from dispatcher.errors import ConfigurationError
 from dispatcher.sdk.client import Client
 
@@ -18,7 +19,7 @@ async def show_route(text: str, *, url: str, key: str) -> None:
     """Print intents and, for each, the candidates with every score factor or why they were left out."""
     async with Client(url, key or None) as client:
         explanation = await client.route(text)
-    console = Console()
+    console = terminal()
     for intent, decision in zip(explanation["intents"], explanation["decisions"], strict=True):
         console.print(_decision_table(intent, decision))
 
@@ -29,7 +30,7 @@ async def show_trial(file: Path, texts: Sequence[str], *, url: str, key: str) ->
     agent_id = document.pop("agent_id", None)
     async with Client(url, key or None) as client:
         rankings = await client.try_declaration(document, texts, agent_id=agent_id)
-    console = Console()
+    console = terminal()
     for ranking in rankings:
         console.print(_ranking_table(ranking))
 
@@ -38,34 +39,25 @@ async def show_agents(*, url: str, key: str) -> None:
     """Print every registered agent with its state and load."""
     async with Client(url, key or None) as client:
         agents = await client.agents()
-    table = Table("agent", "state", "load", "instances", "capabilities")
+    table = folding_table("agent", "state", "load", "instances", "capabilities")
     for agent in agents:
         status = agent["status"]
         names = ", ".join(c["name"] for c in agent["declaration"]["capabilities"])
         load = f"{status['running']}/{status['capacity']}"
         state = "draining" if status["draining"] else status["liveness"]
         table.add_row(agent["agent_id"], state, load, str(len(agent["instances"])), names)
-    Console().print(table)
+    terminal().print(table)
 
 
 def _decision_table(intent: Document, decision: Document) -> Table:
-    title = (
+    factors = ("score", "similarity", "success", "headroom", "cosine")
+    table = folding_table("agent", "capability", *factors, "left out because")
+    _entitle(
+        table,
         f"“{intent['text']}” → {decision['capability'] or 'nobody'}"
-        f" ({decision['outcome']}, {decision['reason']})"
+        f" ({decision['outcome']}, {decision['reason']})",
     )
-    names = (
-        "agent",
-        "capability",
-        "score",
-        "similarity",
-        "success",
-        "headroom",
-        "cosine",
-        "left out because",
-    )
-    table = Table(*names, title=title, title_justify="left")
     for candidate in decision["candidates"]:
-        factors = ("score", "similarity", "success", "headroom", "cosine")
         table.add_row(
             candidate["agent_id"],
             candidate["capability"],
@@ -73,25 +65,26 @@ def _decision_table(intent: Document, decision: Document) -> Table:
             candidate["rejection"] or "chosen",
         )
     for reason, count in decision["left_out"].items():
-        table.add_row(f"{count} more", "", "", "", "", "", "", reason)
+        table.add_row(f"{count} more", *[""] * (len(factors) + 1), reason)
     return table
 
 
 def _ranking_table(ranking: Document) -> Table:
+    factors = ("score", "similarity", "cosine")
+    table = folding_table("rank", "capability", *factors, "agents")
     verdict = "in scope" if ranking["in_scope"] else "out of scope"
     rank = ranking["rank"] or "not among the best"
-    table = Table(
-        "rank",
-        "capability",
-        "similarity",
-        "cosine",
-        title=f"“{ranking['text']}”: rank {rank}, {verdict}",
-        title_justify="left",
-    )
+    _entitle(table, f"“{ranking['text']}”: rank {rank}, {verdict}")
     for place, row in enumerate(ranking["capabilities"], 1):
-        name = f"[bold]{row['capability']}[/bold]" if row["declared"] else row["capability"]
-        table.add_row(str(place), name, f"{row['similarity']:.3f}", f"{row['cosine']:.3f}")
+        name = Text(row["capability"], style="bold" if row["declared"] else "")
+        table.add_row(str(place), name, *(f"{row[name]:.3f}" for name in factors), ", ".join(row["agents"]))
     return table
+
+
+def _entitle(table: Table, title: str) -> None:
+    """What somebody typed may look like markup."""
+    table.title = Text(title)
+    table.title_justify = "left"
 
 
 def _read_declaration(file: Path) -> dict[str, Any]:

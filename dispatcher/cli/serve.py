@@ -11,7 +11,6 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import uvicorn
 
@@ -50,19 +49,15 @@ async def serve(
 
 def _announce(listener: socket.socket) -> None:
     host, port = listener.getsockname()[:2]
+    host = f"[{host}]" if ":" in host else host
     sys.stdout.write(f"listening on http://{host}:{port}\n")
     sys.stdout.flush()
 
 
 def _settings(config: Path | None, *, host: str | None, port: int | None, development: bool) -> Settings:
-    settings = load_settings(config)
-    server = settings.server.model_copy(
-        update={k: v for k, v in {"host": host, "port": port}.items() if v is not None}
-    )
-    values: dict[str, Any] = settings.model_dump()
-    values["server"] = server.model_dump()
-    values["auth"] = {"development": development or settings.auth.development}
-    return load_settings(None, **values)
+    given = {"host": host, "port": port}
+    server = {name: value for name, value in given.items() if value is not None}
+    return load_settings(config, server=server, auth={"development": True} if development else {})
 
 
 def load_agent(name: str) -> Agent:
@@ -83,15 +78,22 @@ def load_agent(name: str) -> Agent:
 def listening(host: str, port: int) -> Iterator[socket.socket]:
     """A bound and listening socket; raises ConfigurationError where the address is taken or not ours."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with contextlib.ExitStack() as stack:
         try:
+            listener = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((host, port))
             listener.listen(BACKLOG)
-        except OSError as error:
-            reason = os.strerror(error.errno) if error.errno else "not a usable address"
-            raise ConfigurationError(f"cannot listen on {host}:{port}: {reason}") from None
+        except (OSError, UnicodeError) as error:
+            raise ConfigurationError(f"cannot listen on {host}:{port}: {_why_not(error)}") from None
         yield listener
+
+
+def _why_not(error: OSError | UnicodeError) -> str:
+    """The system's reason; a name that leads to no address (`gaierror`) has no such number."""
+    if isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno:
+        return os.strerror(error.errno)
+    return "not an address of this host"
 
 
 @asynccontextmanager

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from dispatcher.dispatch.answer import merge_answer, request_status
 from dispatcher.dispatch.assign import Assigner
-from dispatcher.dispatch.dataflow import Ready, Skip, Wait, resolve_inputs
+from dispatcher.dispatch.dataflow import Ask, Ready, Skip, Wait, resolve_inputs
 from dispatcher.dispatch.request import RequestStatus, Task, TaskStatus
 from dispatcher.dispatch.transition import Draft
 
@@ -17,7 +17,7 @@ def advance(draft: Draft, assigner: Assigner) -> None:
         moved = sum(_advance_task(draft, task, assigner) for task in waiting) > 0
     if draft.request.status is RequestStatus.OPEN and all(t.status.is_terminal for t in draft.tasks):
         status = request_status(draft.tasks)
-        draft.finish(status, merge_answer(draft.request.language, draft.tasks, draft.intent_of))
+        draft.finish(status, merge_answer(draft.request.language, draft.tasks, draft.intents))
 
 
 def _advance_task(draft: Draft, task: Task, assigner: Assigner) -> bool:
@@ -27,9 +27,14 @@ def _advance_task(draft: Draft, task: Task, assigner: Assigner) -> bool:
     if isinstance(outcome, Ready):
         assigner.open(draft, task, outcome.inputs)
         return True
+    if assigner.decide(draft, task) is not None:
+        draft.put_task(_ended_unopened(task, outcome))
+    return True
+
+
+def _ended_unopened(task: Task, outcome: Skip | Ask) -> Task:
     if isinstance(outcome, Skip):
         status, code, reason = TaskStatus.SKIPPED, "input_unavailable", outcome.field
     else:
         status, code, reason = TaskStatus.NEEDS_INPUT, "input_missing", ", ".join(outcome.fields)
-    draft.put_task(replace(task, status=status, error_code=code, reason=reason))
-    return True
+    return replace(task, status=status, error_code=code, reason=reason, ranking=None)

@@ -4,7 +4,9 @@
 did not succeed. It never holds JSON or an agent's raw error.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+
+import orjson
 
 from dispatcher.dispatch.request import RequestStatus, Task, TaskStatus
 from dispatcher.intents.plan import Intent
@@ -16,7 +18,7 @@ SENTENCES: Mapping[str, Mapping[TaskStatus, str]] = {
         TaskStatus.NEEDS_INPUT: "要处理“{intent}”，还需要您补充信息：{reason}。",
         TaskStatus.UNAVAILABLE: "“{intent}”这部分暂时没有可用的服务，请稍后再试。",
         TaskStatus.OUT_OF_SCOPE: "“{intent}”不在我能处理的范围内。",
-        TaskStatus.SKIPPED: "“{intent}”依赖的信息没有拿到，这部分没有处理。",
+        TaskStatus.SKIPPED: "“{intent}”要用到“{reason}”的结果，但没有拿到，所以没有处理。",
         TaskStatus.CANCELLED: "“{intent}”这部分已取消。",
     },
     "en": {
@@ -25,7 +27,7 @@ SENTENCES: Mapping[str, Mapping[TaskStatus, str]] = {
         TaskStatus.NEEDS_INPUT: "To handle “{intent}” I still need: {reason}.",
         TaskStatus.UNAVAILABLE: "Nobody is available for “{intent}” right now; please try again later.",
         TaskStatus.OUT_OF_SCOPE: "“{intent}” is not something I can help with.",
-        TaskStatus.SKIPPED: "“{intent}” depends on information that could not be had, so it was skipped.",
+        TaskStatus.SKIPPED: "“{intent}” needs the outcome of “{reason}”, which is missing; it was skipped.",
         TaskStatus.CANCELLED: "The part “{intent}” was cancelled.",
     },
 }
@@ -49,17 +51,39 @@ def request_status(tasks: Sequence[Task]) -> RequestStatus:
     return RequestStatus.FAILED
 
 
-def merge_answer(language: str, tasks: Sequence[Task], intent_of: Callable[[Task], Intent]) -> str:
+def merge_answer(language: str, tasks: Sequence[Task], intents: Sequence[Intent]) -> str:
     """The answer's text, one line per part. Languages other than zh get English sentences."""
-    return "\n".join(part_sentence(language, task, intent_of(task).text) for task in tasks)
+    return "\n".join(part_sentence(language, task, intents) for task in tasks)
 
 
-def part_sentence(language: str, task: Task, intent_text: str) -> str:
+def part_sentence(language: str, task: Task, intents: Sequence[Intent]) -> str:
     """What the answer says about one part: the agent's text where it has one to show, else a sentence."""
-    if task.status in (TaskStatus.COMPLETED, TaskStatus.NEEDS_INPUT) and task.result_text:
+    has_text = task.status in (TaskStatus.COMPLETED, TaskStatus.NEEDS_INPUT) and task.result_text
+    if has_text and task.result_text and not is_json(task.result_text):
         return task.result_text
+    intent = intents[task.position]
     sentences = SENTENCES.get(language, SENTENCES["en"])
-    return sentences[task.status].format(intent=_quote(intent_text), reason=task.reason or "")
+    reason = _reason(task, intent, intents)
+    return sentences[task.status].format(intent=_quote(intent.text), reason=reason)
+
+
+def is_json(text: str) -> bool:
+    """Whether the text is a JSON object or array, which is nothing to show to a person."""
+    if not text.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def _reason(task: Task, intent: Intent, intents: Sequence[Intent]) -> str:
+    """What is missing: fields in the words of their schema, or the intent whose result did not come."""
+    if task.status is TaskStatus.NEEDS_INPUT:
+        return ", ".join(intent.labels or intent.missing)
+    sources = [source for link in intent.links if link.field == task.reason for source in link.sources]
+    return _quote(intents[sources[0].position].text) if sources else intent.text
 
 
 def _quote(text: str) -> str:

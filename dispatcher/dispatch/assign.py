@@ -3,12 +3,13 @@
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from dispatcher.dispatch.request import Attempt, AttemptStatus, DecisionRecord, Request, Task, TaskStatus
 from dispatcher.dispatch.transition import Draft
 from dispatcher.identifiers import AgentId, ReplicaId
 from dispatcher.intents.plan import Intent
-from dispatcher.routing.decision import Decision, Outcome
+from dispatcher.routing.decision import Decision, Outcome, Rejection
 from dispatcher.routing.record import decision_document
 
 
@@ -39,7 +40,25 @@ class Assignment:
 
 
 Choose = Callable[[Request, Intent, Task, frozenset[AgentId]], Assignment]
-"""Request, intent, its task with all inputs, and the agents already tried -> who takes it now."""
+"""Request, intent, its task with all inputs, and the agents already tried -> who takes it now.
+
+An agent that was tried is chosen only where no other can be.
+"""
+
+
+class AgentLoads(Protocol):
+    """How full the agents are; the registry's live view."""
+
+    def has_room(self, agent_id: AgentId) -> bool:
+        """Whether the agent's live instances take another task at once."""
+        ...
+
+    def add_open(self, agent_id: AgentId, delta: int) -> None:
+        """Count an attempt as soon as it is decided, so that the next decision of the same batch sees it.
+
+        Counted in vain where the transaction fails or is repeated; the next refresh corrects that.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,22 +67,19 @@ class Assigner:
 
     rules: AttemptRules
     choose: Choose
-    has_room: Callable[[AgentId], bool]
-    """Whether this replica may publish to the agent at once; else the attempt waits in the ledger."""
+    loads: AgentLoads
     new_token: Callable[[], str]
     chance: random.Random
     replica: ReplicaId
 
     def open(self, draft: Draft, task: Task, inputs: Mapping[str, object]) -> None:
         """Give a task that has all its inputs its first attempt, or end it where nobody can take it."""
-        intent = draft.intent_of(task)
-        assignment = self.choose(draft.request, intent, replace(task, inputs=inputs), frozenset())
-        decision = assignment.decision
-        _keep(draft, task, decision, number=1)
-        task = replace(task, inputs=inputs, score=decision.score, opened_ms=draft.now_ms, ranking=None)
-        if decision.outcome is Outcome.OUT_OF_SCOPE:
-            draft.put_task(replace(task, status=TaskStatus.OUT_OF_SCOPE, error_code="out_of_scope"))
+        task = replace(task, inputs=inputs, opened_ms=draft.now_ms)
+        assignment = self.decide(draft, task)
+        if assignment is None:
             return
+        decision = assignment.decision
+        task = replace(task, score=decision.score, ranking=None)
         if decision.agent_id is None:
             _end_unavailable(draft, task, decision)
             return
@@ -74,7 +90,21 @@ class Assigner:
             timeout_ms=assignment.timeout_ms,
             deadline_ms=deadline,
         )
-        self._attempt(draft, opened, decision.agent_id, delay_ms=0)
+        self._attempt(draft, opened, decision.agent_id, 0)
+
+    def decide(self, draft: Draft, task: Task) -> Assignment | None:
+        """Make and keep a task's first decision; None, and the task is ended, where it is out of scope."""
+        assignment = self.choose(draft.request, draft.intent_of(task), task, frozenset())
+        decision = assignment.decision
+        _keep(draft, task, decision, number=1)
+        if decision.outcome is not Outcome.OUT_OF_SCOPE:
+            return assignment
+        # What was not granted looks like any other text that nobody can do.
+        similarity = 0.0 if decision.reason == Rejection.NOT_GRANTED else task.similarity
+        out = TaskStatus.OUT_OF_SCOPE
+        ended = replace(task, status=out, error_code="out_of_scope", similarity=similarity, ranking=None)
+        draft.put_task(ended)
+        return None
 
     def try_again(self, draft: Draft, task: Task, *, surely_not_started: bool) -> bool:
         """Make another attempt if the rules allow one; False, with nothing changed, if they don't."""
@@ -82,23 +112,41 @@ class Assigner:
         harmless = surely_not_started or task.idempotent
         if not harmless or not has_attempts_left(task, len(attempts), draft.now_ms, self.rules):
             return False
-        intent = draft.intent_of(task)
         tried = frozenset(a.agent_id for a in attempts)
-        decision = self.choose(draft.request, intent, task, tried).decision
-        delay_ms = 0
-        if decision.agent_id is None:
-            decision = self.choose(draft.request, intent, task, frozenset()).decision
-            delay_ms = self.chance.randint(self.rules.delay_min_ms, self.rules.delay_max_ms)
+        assignment = self.choose(draft.request, draft.intent_of(task), task, tried)
+        if not surely_not_started and not assignment.idempotent:
+            return False
+        again = assignment.decision.agent_id in tried
+        delay_ms = self.chance.randint(self.rules.delay_min_ms, self.rules.delay_max_ms) if again else 0
+        return self._again(draft, task, assignment, delay_ms)
+
+    def move(self, draft: Draft, task: Task, attempt: Attempt) -> bool:
+        """Replace an attempt that surely was not sent by one at another agent; False where there is none."""
+        attempts = draft.attempts_of(task.task_id)
+        if not has_attempts_left(task, len(attempts), draft.now_ms, self.rules):
+            return False
+        tried = frozenset(a.agent_id for a in attempts)
+        assignment = self.choose(draft.request, draft.intent_of(task), task, tried)
+        if assignment.decision.agent_id in {None, *tried}:
+            return False
+        gone = replace(attempt, status=AttemptStatus.NOT_STARTED, error_code="agent_gone")
+        draft.put_attempt(gone)
+        return self._again(draft, task, assignment, 0)
+
+    def _again(self, draft: Draft, task: Task, assignment: Assignment, delay_ms: int) -> bool:
+        decision = assignment.decision
         if decision.agent_id is None or draft.now_ms + delay_ms >= (task.deadline_ms or 0):
             return False
-        _keep(draft, task, decision, number=len(attempts) + 1)
-        again = replace(task, score=decision.score)
+        _keep(draft, task, decision, number=len(draft.attempts_of(task.task_id)) + 1)
+        # One agent that must not run it twice makes the whole task so.
+        idempotent = task.idempotent and assignment.idempotent
+        again = replace(task, score=decision.score, idempotent=idempotent)
         self._attempt(draft, again, decision.agent_id, delay_ms)
         return True
 
     def _attempt(self, draft: Draft, task: Task, agent_id: AgentId, delay_ms: int) -> None:
         remaining = (task.deadline_ms or draft.now_ms) - draft.now_ms - delay_ms
-        mine = delay_ms == 0 and self.has_room(agent_id)
+        mine = delay_ms == 0 and self.loads.has_room(agent_id)
         attempt = Attempt(
             task_id=task.task_id,
             request_id=task.request_id,
@@ -113,6 +161,7 @@ class Assigner:
         )
         draft.put_attempt(attempt)
         draft.put_task(replace(task, status=TaskStatus.OPEN, agent_id=agent_id))
+        self.loads.add_open(agent_id, +1)
 
 
 def has_attempts_left(task: Task, attempts: int, now_ms: int, rules: AttemptRules) -> bool:

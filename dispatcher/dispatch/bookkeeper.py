@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 class LoadBook(Protocol):
-    """Where this replica counts the agents' load and outcomes; the registry's live view."""
+    """Where this replica counts what ended at the agents; the registry's live view."""
 
     def add_open(self, agent_id: AgentId, delta: int) -> None:
         """Change the number of attempts open at an agent."""
@@ -57,7 +57,6 @@ class Bookkeeper:
 
     async def _follow_up(self, change: Change) -> None:
         for attempt in change.new_attempts():
-            self.loads.add_open(attempt.agent_id, +1)
             logger.info("task.decided", extra=_facts(change, attempt))
         for attempt in ended_attempts(change):
             self.loads.add_open(attempt.agent_id, -1)

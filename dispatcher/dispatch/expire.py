@@ -1,36 +1,63 @@
-"""What happens when a task could not be handed over, or its time ran out."""
+"""What happens when a task could not be handed over, got lost, or its time ran out."""
 
 from dataclasses import replace
 
 from dispatcher.dispatch.advance import advance
 from dispatcher.dispatch.assign import Assigner
 from dispatcher.dispatch.ledger import Step
-from dispatcher.dispatch.request import (
-    Attempt,
-    AttemptStatus,
-    RequestState,
-    Task,
-    TaskStatus,
-)
+from dispatcher.dispatch.request import Attempt, AttemptStatus, RequestState, Task, TaskStatus
 from dispatcher.dispatch.transition import Draft
 
 
 def not_delivered(
     state: RequestState, now_ms: int, attempt: Attempt, error_code: str, assigner: Assigner
 ) -> Step:
-    """The channel surely did not take the attempt: make another one, or end the task as unavailable.
+    """The channel did not take the attempt that this replica claimed.
 
-    Does nothing to an attempt that is no longer due.
+    Surely not started only if it was never claimed before: an earlier publish whose confirmation
+    got lost may be running (I2). Then an idempotent task goes elsewhere and any other waits for
+    its result or its deadline. Does nothing where the claim is over or the attempt went on.
     """
     draft = Draft(state, now_ms)
     current = draft.attempt(attempt.task_id, attempt.number)
-    task = draft.task(attempt.task_id)
-    if current is None or task is None or current.status is not AttemptStatus.DUE:
+    if current is None or not _is_ours(current, now_ms, assigner):
         return draft.step()
-    draft.put_attempt(replace(current, status=AttemptStatus.NOT_STARTED, error_code=error_code))
-    if not task.status.is_terminal and not assigner.try_again(draft, task, surely_not_started=True):
-        draft.put_task(replace(task, status=TaskStatus.UNAVAILABLE, error_code=error_code, retry_after_s=1))
+    task = draft.task_of(current)
+    if current.published_ms is None:
+        draft.put_attempt(replace(current, status=AttemptStatus.NOT_STARTED, error_code=error_code))
+        if not assigner.try_again(draft, task, surely_not_started=True):
+            draft.put_task(
+                replace(task, status=TaskStatus.UNAVAILABLE, error_code=error_code, retry_after_s=1)
+            )
+    elif task.idempotent:
+        draft.put_attempt(replace(current, status=AttemptStatus.LAPSED, error_code=error_code))
+        assigner.try_again(draft, task, surely_not_started=False)
     advance(draft, assigner)
+    return draft.step()
+
+
+def move_on(state: RequestState, now_ms: int, attempt: Attempt, assigner: Assigner) -> Step:
+    """The attempt's agent is gone: give the task to another one, else leave it waiting unclaimed."""
+    draft = Draft(state, now_ms)
+    current = draft.attempt(attempt.task_id, attempt.number)
+    if current is None or not _is_ours(current, now_ms, assigner):
+        return draft.step()
+    moved = current.published_ms is None and assigner.move(draft, draft.task_of(current), current)
+    if not moved:
+        draft.put_attempt(replace(current, claimed_by=None, claimed_until_ms=None))
+    return draft.step()
+
+
+def publish_again(state: RequestState, now_ms: int, attempt: Attempt) -> Step:
+    """The broker lost a published attempt: the same attempt is due again, under the same token.
+
+    Does nothing to one that has ended; its agent answers a repetition from its inbox (I2).
+    """
+    draft = Draft(state, now_ms)
+    current = draft.attempt(attempt.task_id, attempt.number)
+    if current is not None and current.status is AttemptStatus.PUBLISHED:
+        due = AttemptStatus.DUE
+        draft.put_attempt(replace(current, status=due, claimed_by=None, claimed_until_ms=None))
     return draft.step()
 
 
@@ -53,9 +80,13 @@ def expire(state: RequestState, now_ms: int, assigner: Assigner) -> Step:
     return draft.step()
 
 
+def _is_ours(attempt: Attempt, now_ms: int, assigner: Assigner) -> bool:
+    is_claimed = attempt.claimed_by == assigner.replica and now_ms < (attempt.claimed_until_ms or 0)
+    return attempt.status is AttemptStatus.DUE and is_claimed
+
+
 def _end_task(draft: Draft, task: Task) -> None:
-    attempts = draft.attempts_of(task.task_id)
-    maybe_ran = any(a.published_ms is not None or a.claimed_by is not None for a in attempts)
+    maybe_ran = any(a.published_ms is not None for a in draft.attempts_of(task.task_id))
     draft.end_attempts(task.task_id, AttemptStatus.ABANDONED)
     if task.status is TaskStatus.WAITING:
         draft.put_task(replace(task, status=TaskStatus.SKIPPED, error_code="deadline_exceeded"))
@@ -72,4 +103,4 @@ def _lapse_attempts(draft: Draft, task: Task, assigner: Assigner) -> None:
         lapse_ms = attempt.lapse_ms
         if attempt.status is AttemptStatus.PUBLISHED and lapse_ms is not None and draft.now_ms >= lapse_ms:
             draft.put_attempt(replace(attempt, status=AttemptStatus.LAPSED, error_code="timeout"))
-            assigner.try_again(draft, draft.tasks[task.position], surely_not_started=False)
+            assigner.try_again(draft, draft.task_of(attempt), surely_not_started=False)

@@ -132,7 +132,8 @@ class Ledger(Protocol):
         """Claim DUE, unclaimed attempts whose time has come: at most `room[agent]` per agent, oldest first.
 
         Two replicas never hold a claim on one attempt at the same time; a claim ends by itself
-        after `claim_s` seconds. Agents not in `room` get none.
+        after `claim_s` seconds. An attempt that was claimed before gets `published_ms`: it may have
+        been sent. Agents not in `room` get none.
         """
         ...
 
@@ -142,6 +143,10 @@ class Ledger(Protocol):
 
     async def overdue(self, limit: int) -> tuple[RequestId, ...]:
         """Open requests past their deadline, or with a lapsed attempt or an overdue task; oldest first."""
+        ...
+
+    async def unanswered(self, age_s: float, limit: int) -> Sequence[Attempt]:
+        """PUBLISHED attempts that were confirmed more than `age_s` seconds ago; oldest first."""
         ...
 
     async def open_attempts(self) -> Mapping[AgentId, int]:

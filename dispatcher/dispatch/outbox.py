@@ -3,7 +3,8 @@
 import asyncio
 import logging
 
-from dispatcher.dispatch.ledger import Change, Due
+from dispatcher.clock import Clock
+from dispatcher.dispatch.ledger import AttemptKey, Change, Due
 from dispatcher.dispatch.task_frame import due_of
 from dispatcher.identifiers import ReplicaId
 
@@ -11,11 +12,13 @@ logger = logging.getLogger(__name__)
 
 
 class Outbox:
-    """At most `limit` attempts; one that finds it full stays in the ledger, where its claim runs out."""
+    """At most `limit` attempts, each once; one that finds it full stays in the ledger, its claim runs out."""
 
-    def __init__(self, *, replica: ReplicaId, limit: int) -> None:
+    def __init__(self, *, replica: ReplicaId, limit: int, clock: Clock) -> None:
         self.replica = replica
-        self._queue: asyncio.Queue[Due] = asyncio.Queue(maxsize=limit)
+        self._clock = clock
+        self._queue: asyncio.Queue[tuple[Due, float]] = asyncio.Queue(maxsize=limit)
+        self._held: set[AttemptKey] = set()
 
     def offer(self, change: Change) -> None:
         """Take the attempts that a commit of this replica created and claimed."""
@@ -24,15 +27,22 @@ class Outbox:
                 self.put(due_of(change, attempt))
 
     def put(self, due: Due) -> None:
-        """Queue one claimed attempt."""
+        """Queue one claimed attempt, unless it is queued already."""
+        key = (due.attempt.task_id, due.attempt.number)
+        if key in self._held:
+            return
         try:
-            self._queue.put_nowait(due)
+            self._queue.put_nowait((due, self._clock.monotonic()))
         except asyncio.QueueFull:
             logger.warning("outbox.full", extra={"task_id": due.task.task_id})
+        else:
+            self._held.add(key)
 
-    async def take(self) -> Due:
-        """The next attempt to publish, as soon as there is one."""
-        return await self._queue.get()
+    async def take(self) -> tuple[Due, int]:
+        """The next attempt to publish, and for how many milliseconds it was queued."""
+        due, queued_at = await self._queue.get()
+        self._held.discard((due.attempt.task_id, due.attempt.number))
+        return due, round((self._clock.monotonic() - queued_at) * 1000)
 
     @property
     def room(self) -> int:

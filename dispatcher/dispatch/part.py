@@ -44,7 +44,7 @@ def _part(state: RequestState, task: Task) -> Part:
         agent_id=task.agent_id,
         status=task.status,
         result=_result(task),
-        error=_error(state, task, intent.text),
+        error=_error(state, task),
         similarity=task.similarity,
         score=task.score,
         attempts=len(state.attempts_of(task.task_id)),
@@ -64,8 +64,8 @@ def _result(task: Task) -> Mapping[str, object] | None:
     return {"text": task.result_text, "data": dict(task.result_data or {})}
 
 
-def _error(state: RequestState, task: Task, intent_text: str) -> Mapping[str, object] | None:
+def _error(state: RequestState, task: Task) -> Mapping[str, object] | None:
     if task.error_code is None:
         return None
-    message = part_sentence(state.request.language, task, intent_text)
+    message = part_sentence(state.request.language, task, state.intents)
     return {"code": task.error_code, "message": message}

@@ -1,13 +1,13 @@
 """The relay: publishes due attempts from the ledger's outbox.
 
-Fresh attempts of this replica arrive through the outbox; everything else (other replicas' left-overs,
-delayed retries, work for agents that were full) is claimed from the ledger. Publishing twice is
-harmless (I2), not publishing is not: what fails stays due.
+Fresh attempts of this replica arrive through the outbox; everything else (other replicas'
+left-overs, delayed retries, work for agents that were full) is claimed from the ledger.
+Publishing twice is harmless (I2), not publishing is not: what fails stays due.
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,12 +15,13 @@ from dispatcher.channel.channel import Channel
 from dispatcher.clock import Clock
 from dispatcher.dispatch.assign import Assigner
 from dispatcher.dispatch.bookkeeper import Bookkeeper
-from dispatcher.dispatch.expire import not_delivered
+from dispatcher.dispatch.expire import move_on, not_delivered
 from dispatcher.dispatch.ledger import Due
 from dispatcher.dispatch.outbox import Outbox
 from dispatcher.dispatch.task_frame import task_frame
-from dispatcher.errors import DeliveryError, OutcomeUnknownError, UnavailableError
-from dispatcher.identifiers import AgentId
+from dispatcher.errors import DeliveryError, OutcomeUnknownError
+from dispatcher.identifiers import AgentId, CallerId, Capability
+from dispatcher.observe.supervise import every
 
 logger = logging.getLogger(__name__)
 
@@ -35,88 +36,104 @@ class CapacityBook(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelayRules:
-    """`publishers` sends are under way at a time; the ledger is looked at every `look_every_s` seconds."""
+    """`publishers` sends are under way at a time; the ledger is looked at every `look_every_s` seconds.
+
+    An attempt that was queued for `stale_ms` or longer is left to the ledger: by the time its send
+    ended, its claim could be over. Of an agent that is gone, `moved_at_once` attempts are moved
+    per look.
+    """
 
     reply_to: str
     publishers: int = 64
     look_every_s: float = 0.5
+    stale_ms: int = 4_000
+    moved_at_once: int = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relay:
-    """One per replica."""
+    """One per replica. `grants` answers for a caller now: what was revoked is not sent (I6)."""
 
     outbox: Outbox
     books: Bookkeeper
     channel: Channel
     assigner: Assigner
     capacities: CapacityBook
+    grants: Callable[[CallerId], frozenset[Capability] | None]
     clock: Clock
     rules: RelayRules
 
     async def run(self) -> None:
-        """Publish until cancelled."""
+        """Publish until cancelled; a failing send or look is logged and the next one comes."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._look())
+            group.create_task(every(self.clock, self.rules.look_every_s, "relay", self.claim))
             for _ in range(self.rules.publishers):
-                group.create_task(self._publish())
+                group.create_task(every(self.clock, 0, "publish", self.publish_next))
 
-    async def _publish(self) -> None:
-        while True:
-            due = await self.outbox.take()
-            try:
-                await self.publish(due)
-            except UnavailableError:
-                logger.warning("relay.ledger_unavailable", extra=_facts(due))
-
-    async def publish(self, due: Due) -> None:
-        """Send one attempt and record what became of it."""
-        attempt = due.attempt
+    async def publish_next(self) -> None:
+        """Publish one attempt from the outbox as soon as there is one."""
+        due, queued_ms = await self.outbox.take()
+        frame = task_frame(due, self.rules.reply_to, queued_ms)
+        if queued_ms >= self.rules.stale_ms or frame.budget_ms == 0:
+            logger.warning("task.stale", extra=_facts(due))
+            return
+        if not self._is_granted(due):
+            await self._give_back(due, "unavailable")
+            return
         try:
-            await self.channel.send(attempt.agent_id, task_frame(due, self.rules.reply_to))
+            await self.channel.send(due.attempt.agent_id, frame)
         except OutcomeUnknownError:
             logger.warning("task.publish_unknown", extra=_facts(due))
         except DeliveryError as error:
-            await self._give_back(due, error)
+            await self._give_back(due, error.error_code)
         else:
-            await self.books.ledger.mark_published(attempt)
+            await self.books.ledger.mark_published(due.attempt)
             logger.info("task.published", extra=_facts(due))
 
-    async def _give_back(self, due: Due, error: DeliveryError) -> None:
-        attempt, code = due.attempt, error.error_code
+    def _is_granted(self, due: Due) -> bool:
+        grants = self.grants(due.request.caller)
+        return grants is None or due.task.capability in grants
+
+    async def _give_back(self, due: Due, code: str) -> None:
+        attempt = due.attempt
         logger.warning("task.not_delivered", extra={**_facts(due), "error_code": code})
         await self.books.update(
             attempt.request_id,
             lambda state, now: not_delivered(state, now, attempt, code, self.assigner),
         )
 
-    async def _look(self) -> None:
-        while True:
-            try:
-                await self.claim()
-            except UnavailableError:
-                logger.warning("relay.ledger_unavailable")
-            await self.clock.sleep(self.rules.look_every_s)
-
     async def claim(self) -> int:
-        """Claim what is due at agents with room, and queue it; the number of attempts taken."""
+        """Claim what is due at agents with room, and queue it; the number of attempts taken.
+
+        What waits for an agent that is gone is given to another one. Nothing is claimed while the
+        channel can't send.
+        """
         ledger = self.books.ledger
-        agents = await ledger.due_agents()
+        agents = await ledger.due_agents() if self.channel.is_ready() else frozenset()
         room = await self._room(agents) if agents else {}
         if not room:
             return 0
-        claim_s = self.assigner.rules.claim_ms / 1000
-        found = await ledger.claim_due(self.outbox.replica, room, claim_s)
+        found = await ledger.claim_due(self.outbox.replica, room, self.assigner.rules.claim_ms / 1000)
+        gone = [due for due in found if not self.capacities.capacity(due.attempt.agent_id)]
         for due in found:
-            self.outbox.put(due)
+            if due not in gone:
+                self.outbox.put(due)
+        await asyncio.gather(*map(self._move, gone))
         return len(found)
+
+    async def _move(self, due: Due) -> None:
+        attempt = due.attempt
+        await self.books.update(
+            attempt.request_id, lambda state, now: move_on(state, now, attempt, self.assigner)
+        )
 
     async def _room(self, agents: frozenset[AgentId]) -> Mapping[AgentId, int]:
         published = await self.books.ledger.published_attempts()
-        room = {
-            agent_id: min(self.capacities.capacity(agent_id) - published.get(agent_id, 0), self.outbox.room)
-            for agent_id in agents
-        }
+        room: dict[AgentId, int] = {}
+        for agent_id in agents:
+            capacity = self.capacities.capacity(agent_id)
+            free = min(capacity - published.get(agent_id, 0), self.outbox.room)
+            room[agent_id] = free if capacity else self.rules.moved_at_once
         return {agent_id: count for agent_id, count in room.items() if count > 0}
 
 

@@ -144,7 +144,8 @@ class Attempt:
     """One try at a task with one agent, and at the same time its outbox row.
 
     A result is valid only with `token` (I5). `claimed_by` publishes it until `claimed_until_ms`;
-    afterwards any replica may. `lapse_ms` is set when it is published.
+    afterwards any replica may. `published_ms` is set once it was, or may have been, published: a
+    claim that ran out leaves that open. `lapse_ms` is set when the channel confirmed it.
     """
 
     task_id: TaskId

@@ -48,7 +48,7 @@ def result_digest(frame: ResultFrame) -> str:
 def _apply(draft: Draft, frame: ResultFrame, assigner: Assigner) -> ResultKind:
     task = draft.task(TaskId(frame.task_id))
     attempt = draft.attempt(TaskId(frame.task_id), frame.attempt)
-    if task is None or attempt is None or not hmac.compare_digest(attempt.token, frame.token):
+    if task is None or attempt is None or not _same(attempt.token, frame.token):
         return ResultKind.REJECTED
     if task.status.is_terminal:
         return _kind_after_the_end(task, frame)
@@ -56,6 +56,10 @@ def _apply(draft: Draft, frame: ResultFrame, assigner: Assigner) -> ResultKind:
         return _apply_failure(draft, task, attempt, frame, assigner)
     _end_task(draft, task, attempt, frame)
     return ResultKind.ACCEPTED
+
+
+def _same(token: str, other: str) -> bool:
+    return hmac.compare_digest(token.encode(), other.encode())
 
 
 def _kind_after_the_end(task: Task, frame: ResultFrame) -> ResultKind:

@@ -1,13 +1,31 @@
-"""The sweep: ends what is past its time, whichever replica accepted it."""
+"""The sweep: ends what is past its time and finds what got lost, whichever replica accepted it."""
 
+import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
 
 from dispatcher.dispatch.assign import Assigner
 from dispatcher.dispatch.bookkeeper import Bookkeeper
-from dispatcher.dispatch.expire import expire
+from dispatcher.dispatch.expire import expire, publish_again
+from dispatcher.dispatch.ledger import Decide, Step
+from dispatcher.dispatch.request import Attempt, RequestState
+from dispatcher.errors import UnavailableError
+from dispatcher.identifiers import AgentId, RequestId
 
 logger = logging.getLogger(__name__)
+
+
+class Idleness(Protocol):
+    """What the reconcile pass asks about agents; the registry's live view."""
+
+    def is_idle(self, agent_id: AgentId) -> bool:
+        """Whether the agent is alive and its instances report that nothing is running."""
+        ...
+
+
 BATCH = 200
 """Overdue requests handled per look; the rest waits for the next one."""
 
@@ -18,11 +36,41 @@ class Sweep:
 
     books: Bookkeeper
     assigner: Assigner
+    agents: Idleness
+    lost_after_s: float
 
     async def look(self) -> int:
         """End overdue attempts, tasks and requests; the number of requests touched."""
         overdue = await self.books.ledger.overdue(BATCH)
-        for request_id in overdue:
-            await self.books.update(request_id, lambda state, now: expire(state, now, self.assigner))
-            logger.info("request.expired", extra={"request_id": request_id})
+        await self._all(overdue, lambda state, now: expire(state, now, self.assigner))
         return len(overdue)
+
+    async def reconcile(self) -> int:
+        """Publish again what the broker lost; the number of attempts made due again.
+
+        Lost is what was confirmed more than `lost_after_s` ago, has no result, and whose agent has
+        been idle at its latest heartbeats. A wrong guess costs one repetition, which the agent's
+        inbox answers.
+        """
+        unanswered = await self.books.ledger.unanswered(self.lost_after_s, BATCH)
+        lost = [attempt for attempt in unanswered if self.agents.is_idle(attempt.agent_id)]
+        for attempt in lost:
+            logger.warning("task.lost", extra={"task_id": attempt.task_id, "agent_id": attempt.agent_id})
+        await asyncio.gather(*(self._one(a.request_id, partial(_again, a)) for a in lost))
+        return len(lost)
+
+    async def _all(self, request_ids: Sequence[RequestId], decide: Decide) -> None:
+        await asyncio.gather(*(self._one(request_id, decide) for request_id in request_ids))
+
+    async def _one(self, request_id: RequestId, decide: Decide) -> None:
+        """One request's change; a failing one is logged and does not hold up the others."""
+        try:
+            await self.books.update(request_id, decide)
+        except UnavailableError:
+            raise
+        except Exception:
+            logger.exception("sweep.failed", extra={"request_id": request_id})
+
+
+def _again(attempt: Attempt, state: RequestState, now_ms: int) -> Step:
+    return publish_again(state, now_ms, attempt)

@@ -20,10 +20,13 @@ def due_of(change: Change, attempt: Attempt) -> Due:
     )
 
 
-def task_frame(due: Due, reply_to: str) -> TaskFrame:
-    """The frame to publish. `budget_ms` is the smaller of the attempt's time and the task's rest."""
+def task_frame(due: Due, reply_to: str, queued_ms: int = 0) -> TaskFrame:
+    """The frame to publish `queued_ms` after the attempt was claimed.
+
+    `budget_ms` is the smaller of the attempt's time and what is left of the task's; 0 when that is over.
+    """
     request, task, attempt = due.request, due.task, due.attempt
-    remaining = (task.deadline_ms or due.now_ms) - due.now_ms
+    remaining = (task.deadline_ms or due.now_ms) - due.now_ms - queued_ms
     budget_ms = max(0, min(attempt.timeout_ms, remaining))
     return TaskFrame(
         request_id=request.request_id,

@@ -32,15 +32,18 @@ TASK_TRANSITIONS: Mapping[TaskStatus, frozenset[TaskStatus]] = {
 """OPEN may follow OPEN (another attempt); nothing follows a terminal status (I3)."""
 
 ATTEMPT_TRANSITIONS: Mapping[AttemptStatus, frozenset[AttemptStatus]] = {
-    AttemptStatus.DUE: frozenset(AttemptStatus) - {AttemptStatus.DUE},
-    AttemptStatus.PUBLISHED: frozenset(AttemptStatus) - {AttemptStatus.DUE, AttemptStatus.PUBLISHED},
+    AttemptStatus.DUE: frozenset(AttemptStatus),
+    AttemptStatus.PUBLISHED: frozenset(AttemptStatus) - {AttemptStatus.PUBLISHED},
     AttemptStatus.LAPSED: frozenset({AttemptStatus.SUCCEEDED, AttemptStatus.FAILED}),
     AttemptStatus.NOT_STARTED: frozenset({AttemptStatus.SUCCEEDED, AttemptStatus.FAILED}),
     AttemptStatus.FAILED: frozenset({AttemptStatus.SUCCEEDED}),
     AttemptStatus.SUCCEEDED: frozenset(),
     AttemptStatus.ABANDONED: frozenset(),
 }
-"""A result may come before the confirmation of its publish, and after its attempt was given up."""
+"""A result may come before the confirmation of its publish, and after its attempt was given up.
+
+PUBLISHED goes back to DUE where the broker lost it; DUE may follow DUE (a claim given back).
+"""
 
 
 class IllegalTransitionError(DispatcherError):
@@ -70,6 +73,11 @@ class Draft:
         """All tasks by position, as they stand in this draft."""
         return tuple(self._tasks)
 
+    @property
+    def intents(self) -> tuple[Intent, ...]:
+        """All intents by position."""
+        return self._state.intents
+
     def intent_of(self, task: Task) -> Intent:
         """The intent that the task gives out."""
         return self._state.intents[task.position]
@@ -77,6 +85,10 @@ class Draft:
     def task(self, task_id: TaskId) -> Task | None:
         """The task, None where the request has no such task."""
         return next((t for t in self._tasks if t.task_id == task_id), None)
+
+    def task_of(self, attempt: Attempt) -> Task:
+        """The task that the attempt belongs to."""
+        return next(t for t in self._tasks if t.task_id == attempt.task_id)
 
     def attempt(self, task_id: TaskId, number: int) -> Attempt | None:
         """The attempt, None where there is no such attempt."""
@@ -104,7 +116,7 @@ class Draft:
         self._attempts[key] = replace(attempt, finished_ms=finished)
 
     def end_attempts(self, task_id: TaskId, status: AttemptStatus) -> None:
-        """Give every open attempt of a task the same final status."""
+        """End every open attempt of a task with the same status."""
         for attempt in self.attempts_of(task_id):
             if attempt.status.is_open:
                 self.put_attempt(replace(attempt, status=status))

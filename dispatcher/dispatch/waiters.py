@@ -24,6 +24,7 @@ class Waiters:
         self._waiting: dict[RequestId, set[asyncio.Event]] = {}
         self._count = 0
         self._ended: dict[RequestId, RequestState] = {}
+        self._released = False
 
     def notify(self, state: RequestState) -> None:
         """Hand a committed state to whoever waits for it here."""
@@ -37,6 +38,12 @@ class Waiters:
         for event in self._waiting.get(request_id, ()):
             event.set()
 
+    def release(self) -> None:
+        """Shutting down: nobody waits any longer; every `wait` returns the state as it stands."""
+        self._released = True
+        for request_id in self._waiting:
+            self.wake(request_id)
+
     async def wait(self, request_id: RequestId, seconds: float) -> RequestState:
         """The request's state once it has ended, or as it stands after `seconds`.
 
@@ -49,7 +56,8 @@ class Waiters:
                 if state is None:
                     raise RequestError(f"request {request_id!r} does not exist", code="not_found")
                 remaining = until - self._clock.monotonic()
-                if state.request.status is not RequestStatus.OPEN or remaining <= 0:
+                has_ended = state.request.status is not RequestStatus.OPEN
+                if has_ended or remaining <= 0 or self._released:
                     return state
                 await self._next_look(event, min(remaining, LOOK_EVERY_S))
 

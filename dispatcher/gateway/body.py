@@ -7,13 +7,9 @@ differently is refused here, so that no later part meets it. Messages never quot
 import hashlib
 import json
 import math
-from collections.abc import Iterator
 
 from dispatcher.errors import RequestError
-
-MAX_DEPTH = 32
-MAX_INTEGER = 2**63 - 1
-"""Integers beyond it lose digits in readers that use 64 bits."""
+from dispatcher.protocol.storable import BEYOND_64_BITS, MAX_INTEGER, NOT_FINITE, Flaw, find_flaw
 
 
 def check_media_type(content_type: str | None, content_encoding: str | None) -> None:
@@ -34,7 +30,7 @@ def parse_document(raw: bytes) -> dict[str, object]:
 
     Raises RequestError for anything that is not one JSON object in UTF-8 without a byte order
     mark, and for what can't be kept: NUL, lone surrogates, numbers that are not finite or beyond
-    64 bits, a name given twice, more than MAX_DEPTH levels.
+    64 bits, a name given twice, more than `protocol.storable.MAX_DEPTH` levels.
     """
     try:
         document = _DECODER.decode(raw.decode("utf-8"))
@@ -42,7 +38,8 @@ def parse_document(raw: bytes) -> dict[str, object]:
         raise RequestError("The body is not JSON in UTF-8.", code="malformed_json") from None
     if not isinstance(document, dict):
         raise RequestError("The body must be a JSON object.", code="malformed_json")
-    _check_values(document)
+    if flaw := find_flaw(document):
+        raise _refusal(flaw)
     return document
 
 
@@ -52,55 +49,20 @@ def digest_document(document: dict[str, object]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _check_values(document: object) -> None:
-    """Walk level by level, so that depth is bounded before the next level is looked at."""
-    level = [document]
-    for _ in range(MAX_DEPTH):
-        level = [inner for value in level for inner in _inner_values(value)]
-        if not level:
-            return
-    if any(isinstance(value, dict | list) for value in level):
-        raise RequestError(f"The body is nested deeper than {MAX_DEPTH} levels.", code="too_deep")
-    for value in level:
-        _check_scalar(value)
-
-
-def _inner_values(value: object) -> Iterator[object]:
-    if isinstance(value, dict):
-        yield from value
-        yield from value.values()
-    elif isinstance(value, list):
-        yield from value
-    else:
-        _check_scalar(value)
-
-
-def _check_scalar(value: object) -> None:
-    if isinstance(value, str) and ("\x00" in value or not _is_unicode(value)):
-        raise RequestError("The body holds NUL or half a surrogate pair.", code="unusable_text")
-
-
-def _is_unicode(text: str) -> bool:
-    """Half a surrogate pair has no UTF-8 form."""
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def _refusal(flaw: Flaw) -> RequestError:
+    return RequestError(f"The body {flaw.text}.", code=flaw.code)
 
 
 def _read_integer(digits: str) -> int:
     if len(digits) > 20 or abs(number := int(digits)) > MAX_INTEGER:
-        raise RequestError("The body holds an integer beyond 64 bits.", code="unusable_number")
+        raise _refusal(BEYOND_64_BITS)
     return number
 
 
 def _read_float(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise RequestError("The body holds a number that is not finite.", code="unusable_number")
+        raise _refusal(NOT_FINITE)
     return number
 
 

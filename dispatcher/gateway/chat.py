@@ -14,7 +14,7 @@ from dispatcher.gateway.auth import Guard, identity_of
 from dispatcher.gateway.body import digest_document
 from dispatcher.gateway.headers import prefers_async, read_idempotency_key
 from dispatcher.gateway.models import AcceptedReply, ChatBody, ExplanationReply, RequestReply, RouteBody
-from dispatcher.gateway.openapi import GUARDED, READS_BODY, header, problems, takes
+from dispatcher.gateway.openapi import GUARDED, READS_BODY, header, problems, sends, takes
 from dispatcher.gateway.parts import GatewayParts, Submitted
 from dispatcher.gateway.receive import receive_document
 from dispatcher.gateway.reply import json_response
@@ -27,6 +27,7 @@ _HEADERS = [
     header("Idempotency-Key", "1 to 128 visible ASCII characters, bare or quoted; yours alone."),
     header("Prefer", "`respond-async`: answer 202 as soon as the request is kept."),
 ]
+_SENT = sends("Location", "Idempotency-Replayed", "Preference-Applied")
 
 
 class HotRoute(APIRoute):
@@ -63,8 +64,8 @@ class ChatRoutes:
             self.post_chat,
             methods=["POST"],
             responses={
-                200: {"model": RequestReply, "description": "The request has ended."},
-                202: {"model": AcceptedReply, "description": "The request goes on."},
+                200: {"model": RequestReply, "description": "The request has ended.", **_SENT},
+                202: {"model": AcceptedReply, "description": "The request goes on.", **_SENT},
                 **problems(*GUARDED, *READS_BODY),
             },
             openapi_extra={**takes(ChatBody), "parameters": _HEADERS},

@@ -198,9 +198,13 @@ class ExplanationReply(Reply):
 
 
 class CapabilityRankReply(Reply):
-    """A capability's place for one text; `declared` when it is the tried declaration's own."""
+    """A capability's place for one text; `declared` when it is the tried declaration's own.
+
+    `score` decides the place; `similarity` is the calibrated probability, `cosine` the raw one.
+    """
 
     capability: str
+    score: float
     similarity: float
     cosine: float
     agents: dict[str, float]

@@ -34,11 +34,31 @@ READS_BODY = (408, 413, 415, 422)
 """What every route that reads a body can answer."""
 
 
+_HEADERS = {
+    "Location": "The request's address, to ask again.",
+    "Idempotency-Replayed": "`true` when the key's first request is answered again.",
+    "Preference-Applied": "`respond-async` when it was asked for.",
+    "Retry-After": "Seconds after which another try makes sense.",
+    "WWW-Authenticate": "How to send a key.",
+}
+_PROBLEM_HEADERS = {401: ("WWW-Authenticate",), 503: ("Retry-After",)}
+
+
+def sends(*names: str) -> dict[str, Any]:
+    """The documented headers of a response, none of them in every one."""
+    headers = {name: {"description": _HEADERS[name], "schema": {"type": "string"}} for name in names}
+    return {"headers": headers} if headers else {}
+
+
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The documented problem responses of a route."""
     schema = {"$ref": _REFERENCE.format(model=Problem.__name__)}
     return {
-        status: {"description": _PROBLEMS[status], "content": {MEDIA_TYPE: {"schema": schema}}}
+        status: {
+            "description": _PROBLEMS[status],
+            "content": {MEDIA_TYPE: {"schema": schema}},
+            **sends(*_PROBLEM_HEADERS.get(status, ())),
+        }
         for status in sorted(statuses)
     }
 

@@ -133,6 +133,11 @@ class CapabilityRank(Protocol):
         """Calibrated, in [0, 1]."""
         ...
 
+    @property
+    def score(self) -> float:
+        """What decides the order: `cosine` with the lexical share added."""
+        ...
+
 
 class TextRanking(Protocol):
     """How one text ranks among all capabilities."""

@@ -132,6 +132,7 @@ def _ranking_view(ranking: TextRanking, declared: frozenset[str]) -> Document:
         "capabilities": [
             {
                 "capability": rank.capability,
+                "score": rank.score,
                 "similarity": rank.similarity,
                 "cosine": rank.cosine,
                 "agents": rank.agent_cosines,

@@ -45,6 +45,7 @@ def build_plan(
     fields = [_fields(piece.capability, schemas) for piece in pieces]
     given = [_given(own, piece.piece, entities, context) for own, piece in zip(fields, pieces, strict=True)]
     links = _links(pieces, fields, given)
+    missing = [_missing(own, given[at], links[at]) for at, own in enumerate(fields)]
     intents = tuple(
         Intent(
             position=position,
@@ -54,7 +55,8 @@ def build_plan(
             entities=_inside(ranked.piece, entities),
             inputs=given[position],
             links=links[position],
-            missing=_missing(fields[position], given[position], links[position]),
+            missing=tuple(field.name for field in missing[position]),
+            labels=tuple(field.label for field in missing[position]),
         )
         for position, ranked in enumerate(pieces)
     )
@@ -115,10 +117,8 @@ def _links(
 
 def _missing(
     fields: Sequence[InputField], given: Mapping[str, object], links: Sequence[Link]
-) -> tuple[str, ...]:
+) -> tuple[InputField, ...]:
     linked = {link.field for link in links}
     return tuple(
-        field.name
-        for field in fields
-        if field.required and field.name not in given and field.name not in linked
+        field for field in fields if field.required and field.name not in given and field.name not in linked
     )

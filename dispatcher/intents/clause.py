@@ -22,9 +22,11 @@ class CutKind(IntEnum):
 
     CONNECTIVE = 1
     COMMA = 2
-    ASIDE = 3
+    JOINT = 3
+    """A comma and a connective: ", and", "，还有"."""
+    ASIDE = 4
     """A connective that announces something else: 另外, 顺便, by the way."""
-    SENTENCE = 4
+    SENTENCE = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,7 @@ _KINDS = {
     "aside": CutKind.ASIDE,
     "connective": CutKind.CONNECTIVE,
 }
+_JOINT = CutKind.COMMA, CutKind.CONNECTIVE
 
 
 def cut_clauses(text: str) -> tuple[Clause, ...]:
@@ -86,8 +89,7 @@ def cut_clauses(text: str) -> tuple[Clause, ...]:
 def keep_strongest(clauses: Sequence[Clause], limit: int = MAX_CLAUSES) -> tuple[Clause, ...]:
     """At most `limit` clauses: beyond, only the strongest cuts stay and neighbours stay together.
 
-    Sentence ends are stronger than asides, those than commas, and those than other connectives;
-    of equal ones the cut whose shorter neighbour is longer (a three-character clause is hardly a
+    What is stronger says `CutKind`; of equal ones the cut whose shorter neighbour is longer (a three-character clause is hardly a
     wish), then the earlier.
     """
     if len(clauses) <= limit:
@@ -112,7 +114,7 @@ def _cut(text: str) -> Iterator[Clause]:
     for stop, resume, cut in _cuts(text):
         clause = _clause(text, start, stop, kind)
         if clause is None:
-            kind = max(kind, cut)
+            kind = CutKind.JOINT if (kind, cut) == _JOINT else max(kind, cut)
         else:
             yield clause
             kind = cut

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from dispatcher.intents.clause import Clause, CutKind, cut_clauses, keep_strongest
-from dispatcher.intents.filler import is_asking, is_courtesy, is_pointing
+from dispatcher.intents.filler import is_asking, is_courtesy, is_pointing, is_standing
 from dispatcher.intents.plan import Piece, Rank
 from dispatcher.intents.segment import DecomposeRules, Span, SpanTable, all_spans, choose_spans
 
@@ -27,6 +27,7 @@ class RuleDecomposer:
         table = SpanTable(
             cuts=[clause.cut for clause in clauses],
             asking=[_asks(message, clause) for clause in clauses],
+            standing=[is_standing(message[clause.start : clause.end]) for clause in clauses],
             ranks=dict(zip(spans, await rank(texts), strict=True)),
         )
         return tuple(_piece(message, clauses, span) for span in choose_spans(table, self._rules))

@@ -47,13 +47,20 @@ _OPENERS_EN = (
 )
 """Auxiliaries and verbs of request; they ask only where they open the clause."""
 
-_ANYWHERE_EN = (
-    "what|what's|which|who|who's|whose|where|where's|when|why|how|please|want|need|i'd like|can you|could you"
+_QUESTION_EN = "what|what's|whats|which|who|who's|whose|where|where's|wheres|why|how|how's"
+_REQUEST_EN = "please|pls|plz|can you|could you"
+_ANYWHERE_EN = f"{_QUESTION_EN}|when|{_REQUEST_EN}|want|need|i'd like"
+_STANDING_ZH = (
+    "吗|呢|怎么|怎样|如何|什么|为何|是否|多[少大高长远久重贵快深宽]|哪|谁|几(?!乎|天前)|"
+    "能不能|可不可以|有没有|是不是|会不会|要不要|帮|给我|(?<!申)请|"
+    "查|订(?!单|的)|讲|告诉|写|推荐|介绍|播放|打开|关掉|提醒|翻译"
 )
-_ANYWHERE_ZH = (
-    "吗|呢|怎么|什么|多[少大高长远久重贵快深宽]|哪|谁|几(?!乎|天前)|能不能|可不可以|有没有|是不是|会不会|帮|给我|(?<!申)请|"
-    "(?<![重主])要|想|查|订(?!单|的)|讲|告诉|写|推荐|介绍|播放|打开|关掉|提醒|翻译"
+_ANYWHERE_ZH = rf"{_STANDING_ZH}|(?<![重主])要|想"
+_REFERENCE = (
+    r"\b(?:it|its|them|they|their|this|that|these|those|ones?|he|him|she|her|his)\b"
+    "|它|(?<![其吉])他|她|这|那(?=[个些款件种家位])|该|其(?![他它实余中次])"
 )
+"""Words whose meaning another clause gives."""
 
 
 def _any_of(words: str) -> str:
@@ -64,10 +71,13 @@ _COURTESY = frozenset(COURTESY_EN.split())
 _POINTING = frozenset(POINTING_EN.split()) | _COURTESY
 _COURTESY_ONLY = re.compile(rf"(?:{_any_of(COURTESY_ZH)}|\W)+")
 _POINTING_ONLY = re.compile(rf"(?:{_any_of(COURTESY_ZH + ' ' + POINTING_ZH)}|\W)+")
-_ASKING = re.compile(
-    r"^(?:(?:and|so|but|please|pls|kindly|then|also)\s+){0,3}"
-    rf"(?:{_any_of(_OPENERS_EN)})\b|\b(?:{_ANYWHERE_EN})\b|{_ANYWHERE_ZH}"
+_OPENING = r"^(?:(?:and|so|but|please|pls|kindly|then|also)\s+){0,3}"
+_OPENER = rf"(?:{_any_of(_OPENERS_EN)})\b"
+_ASKING = re.compile(rf"{_OPENING}{_OPENER}|\b(?:{_ANYWHERE_EN})\b|{_ANYWHERE_ZH}")
+_STANDING = re.compile(
+    rf"{_OPENING}(?:{_OPENER}|(?:{_QUESTION_EN}|{_REQUEST_EN}|when (?={_OPENER}))\b)|{_STANDING_ZH}"
 )
+_REFERRING = re.compile(_REFERENCE)
 _ENGLISH_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 _HAN = re.compile("[\u3400-\u9fff]")
 
@@ -85,6 +95,15 @@ def is_pointing(clause: str) -> bool:
 def is_asking(clause: str, mark: str = "") -> bool:
     """Reads like a wish; `mark` is the character after the clause."""
     return mark in {"?", "？"} or _ASKING.search(_plain(clause)) is not None
+
+
+def is_standing(clause: str) -> bool:
+    """A wish that needs no other clause: a question or request in words of its own, no pronouns.
+
+    A desire is none ("I want to open a shop"): often it only says why the next clause asks.
+    """
+    plain = _plain(clause)
+    return _STANDING.search(plain) is not None and _REFERRING.search(plain) is None
 
 
 def _consists_of(clause: str, words: frozenset[str], chinese_only: re.Pattern[str]) -> bool:

@@ -24,6 +24,8 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 }
 """`null` is missing on purpose: a null is never given."""
 
+_LABEL_CHARACTERS = 200
+
 Schema = Mapping[str, object]
 
 
@@ -37,6 +39,17 @@ class InputField:
     entity: EntityKind | None
     schema: Schema
     root: Schema
+
+    @property
+    def label(self) -> str:
+        """What to ask a person for: the description, else the title, else the name in words.
+
+        One line of at most 200 characters; the end of a longer one is cut off.
+        """
+        described = _resolved(self.schema, self.root, _DEPTH)
+        texts = described.get("description"), described.get("title"), self.name.replace("_", " "), self.name
+        lines = (" ".join(text.split()) for text in texts if isinstance(text, str))
+        return next((line[:_LABEL_CHARACTERS].rstrip() for line in lines if line), "")
 
     def fitted(self, value: object) -> object | None:
         """The value as the field wants it, None where its JSON type doesn't fit.

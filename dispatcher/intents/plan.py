@@ -108,7 +108,8 @@ class Intent:
 
     `capability` None means out of scope. `confidence` is the calibrated similarity in [0, 1].
     `inputs` are the fields already known; `links` the ones to wait for; `missing` the required
-    ones nobody can give (the part will be `needs_input`).
+    ones nobody can give (the part will be `needs_input`), and `labels` say, in the same order,
+    what to ask a person for.
     """
 
     position: int
@@ -119,6 +120,7 @@ class Intent:
     inputs: dict[str, object] = field(default_factory=dict)
     links: tuple[Link, ...] = ()
     missing: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
 
     @property
     def waits_for(self) -> frozenset[int]:

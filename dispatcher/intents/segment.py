@@ -40,15 +40,23 @@ class DecomposeRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanTable:
-    """All that is known of n clauses: the cut before each, whether each asks, n·(n+1)/2 ranks."""
+    """All that is known of n clauses: the cut before each, what each does, n·(n+1)/2 ranks.
+
+    `asking` clauses read like a wish, `standing` ones are one without their neighbours' help.
+    """
 
     cuts: Sequence[CutKind]
     asking: Sequence[bool]
+    standing: Sequence[bool]
     ranks: Mapping[Span, SpanRank]
 
     def asks(self, span: Span) -> bool:
         """Whether any clause of the span reads like a wish."""
         return any(self.asking[span[0] : span[1]])
+
+    def stands(self, span: Span) -> bool:
+        """Whether any clause of the span is a wish by itself."""
+        return any(self.standing[span[0] : span[1]])
 
 
 def all_spans(count: int) -> tuple[Span, ...]:
@@ -82,9 +90,10 @@ def _stays_cut(whole: Span, at: int, table: SpanTable, rules: DecomposeRules) ->
     left, right, uncut = table.ranks[whole[0], at], table.ranks[at, whole[1]], table.ranks[whole]
     if left.in_scope == right.in_scope:
         return _both_hold(left, right, uncut, rules)
-    good, other = (left, (at, whole[1])) if left.in_scope else (right, (whole[0], at))
-    is_aside = table.cuts[at] is CutKind.ASIDE
-    return table.asks(other) and (is_aside or uncut.score < rules.context_share * good.score)
+    spans = (whole[0], at), (at, whole[1])
+    good, other = spans if left.in_scope else spans[::-1]
+    is_hidden = uncut.score >= rules.context_share * table.ranks[good].score
+    return table.asks(other) and (not is_hidden or _is_apart(other, good, table.cuts[at], table))
 
 
 def _both_hold(left: SpanRank, right: SpanRank, uncut: SpanRank, rules: DecomposeRules) -> bool:
@@ -126,16 +135,25 @@ def _join_context(spans: Sequence[Span], table: SpanTable, rules: DecomposeRules
 
 def _is_context(left: Span, right: Span, table: SpanTable, rules: DecomposeRules) -> bool:
     strong, weak = (left, right) if table.ranks[left].score >= table.ranks[right].score else (right, left)
-    is_outside, asks = not table.ranks[weak].in_scope, table.asks(weak)
-    if is_outside and asks and table.cuts[right[0]] is CutKind.ASIDE:
+    if _is_apart(weak, strong, table.cuts[right[0]], table):
         return False
-    remark = is_outside and not asks
+    remark = not table.ranks[weak].in_scope and not table.asks(weak)
     share = rules.context_share if remark else 1.0
     uncut = table.ranks[left[0], right[1]]
     return (
         uncut.capability == table.ranks[strong].capability
         and uncut.score >= share * table.ranks[strong].score
     )
+
+
+def _is_apart(weak: Span, strong: Span, cut: CutKind, table: SpanTable) -> bool:
+    """Whether the weaker span is a wish of its own, however well both rank as one."""
+    differs = table.ranks[weak].capability != table.ranks[strong].capability
+    if table.ranks[weak].in_scope:
+        return differs and cut >= CutKind.ASIDE and table.asks(weak) and table.asks(strong)
+    if cut is CutKind.ASIDE:
+        return table.asks(weak)
+    return table.stands(weak) and (differs or cut >= CutKind.JOINT)
 
 
 def _drop_filler(spans: Sequence[Span], table: SpanTable, rules: DecomposeRules) -> list[Span]:

@@ -8,14 +8,20 @@ Times never cross the wire as clock readings, only as remaining budgets in milli
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from dispatcher.protocol.declaration import Declaration, Name
+from dispatcher.protocol.storable import storable
 
 VERSION: Literal[1] = 1
 
-Identifier = Annotated[str, Field(min_length=1, max_length=128)]
-Token = Annotated[str, Field(min_length=16, max_length=128)]
+Text = Annotated[str, AfterValidator(storable)]
+"""Text without NUL and half surrogate pairs: what an agent sends has to be kept."""
+Document = Annotated[dict[str, JsonValue], AfterValidator(storable)]
+"""A JSON object without what `storable` refuses: integers beyond 64 bits, more than 32 levels, ..."""
+Identifier = Annotated[Text, Field(min_length=1, max_length=128)]
+Token = Annotated[str, Field(min_length=16, max_length=128, pattern=r"^[!-~]+$")]
+"""Visible ASCII: only that is compared in constant time."""
 
 
 class Frame(BaseModel):
@@ -88,12 +94,15 @@ class ResultStatus(StrEnum):
 
 
 class ResultBody(BaseModel):
-    """`text` is for a person, `data` for the intents that build on it."""
+    """`text` is for a person, `data` for the intents that build on it.
+
+    What the ledger could not keep is refused here, as in all of a result frame: see `Document`.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
-    text: str | None = None
-    data: dict[str, JsonValue] = {}
+    text: Text | None = None
+    data: Document = {}
 
 
 class ResultFrame(Frame):
@@ -112,11 +121,11 @@ class ResultFrame(Frame):
     status: ResultStatus
     result: ResultBody = ResultBody()
     business_error: bool = False
-    error_code: Annotated[str, Field(max_length=64)] | None = None
-    error_message: Annotated[str, Field(max_length=2000)] | None = None
+    error_code: Annotated[Text, Field(max_length=64)] | None = None
+    error_message: Annotated[Text, Field(max_length=2000)] | None = None
     can_retry: bool = False
-    usage: dict[str, JsonValue] = {}
-    context_update: dict[str, JsonValue] = {}
+    usage: Document = {}
+    context_update: Document = {}
 
 
 class AttemptSignal(Frame):

@@ -31,6 +31,11 @@ class Delivery(Protocol):
         """The encoded frame."""
         ...
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether its connection ended: settling does nothing any more, it is delivered again."""
+        ...
+
     async def settle(self, settlement: Settlement) -> None:
         """Decide the message's fate; never raises for a connection that is gone."""
         ...

@@ -5,12 +5,25 @@ from dataclasses import dataclass
 
 from dispatcher.errors import RegistrationError
 from dispatcher.identifiers import AgentId, Capability, InstanceId, LeaseId
+from dispatcher.protocol.declaration import Declaration
 from dispatcher.protocol.frames import RegisterFrame
 from dispatcher.registry.agent import Agent, InboxKind, Instance, LivenessRules
 from dispatcher.registry.declaration import check_declaration, declared_agent
 from dispatcher.registry.lease import check_lease
 from dispatcher.registry.repository import CapabilityContract
 from dispatcher.registry.schema import contracts_to_set
+
+EVERY_CHANNEL = frozenset({"in-process", "rabbitmq"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionRules:
+    """What the dispatcher is set up for, as far as a registration meets it."""
+
+    liveness: LivenessRules
+    default_environment: str
+    channels: frozenset[str] = EVERY_CHANNEL
+    """The channels on which this dispatcher reaches agents; what declares another one can't get tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +41,7 @@ def admit(
     lease_id: LeaseId,
     others: Sequence[Instance],
     contracts: Mapping[Capability, CapabilityContract],
-    default_environment: str,
-    rules: LivenessRules,
+    rules: AdmissionRules,
 ) -> Admission:
     """Apply every rule; `others` are the stored instances.
 
@@ -43,6 +55,7 @@ def admit(
     if "\x00" in frame.instance_id:
         raise RegistrationError("the instance_id holds a NUL character", code="unstorable_text")
     check_declaration(declaration)
+    _check_channel(declaration, rules.channels)
     instance = Instance(
         agent_id=agent_id,
         name=frame.instance_name,
@@ -50,8 +63,17 @@ def admit(
         lease_id=lease_id,
         inbox=InboxKind(frame.inbox),
     )
-    check_lease(instance, declaration, others, rules)
-    agent = declared_agent(agent_id, declaration, default_environment)
+    check_lease(instance, declaration, others, rules.liveness)
+    agent = declared_agent(agent_id, declaration, rules.default_environment)
     return Admission(
         agent=agent, instance=instance, contracts=contracts_to_set(agent_id, declaration, contracts)
     )
+
+
+def _check_channel(declaration: Declaration, channels: frozenset[str]) -> None:
+    if declaration.channel not in channels:
+        raise RegistrationError(
+            f"this dispatcher reaches agents over {' and '.join(sorted(channels))} only",
+            code="channel_unavailable",
+            fields=("channel",),
+        )

@@ -2,7 +2,8 @@
 
 Changes of one process are made one after the other, under one lock. Another replica may write
 between a check and the write that follows, so every registration is checked again after it was
-stored and takes itself back if it then breaks a rule.
+stored and takes itself back if it then breaks a rule. What is stored can be routed to: the
+agent's queue exists before.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from dispatcher.errors import RegistrationError
 from dispatcher.identifiers import AgentId, Capability, LeaseId, new_id
 from dispatcher.protocol.frames import HeartbeatFrame, RegisteredFrame, RegisterFrame
-from dispatcher.registry.admission import Admission, admit
+from dispatcher.registry.admission import EVERY_CHANNEL, Admission, AdmissionRules, admit
 from dispatcher.registry.agent import Instance, LivenessRules
 from dispatcher.registry.declaration import warnings
 from dispatcher.registry.description import AgentDescription, describe_agent
@@ -32,7 +33,7 @@ class Effects:
     on_change: Callable[[RegistrySnapshot], Awaitable[None]]
     """A declaration changed; called with one snapshot at a time, and again if it failed."""
     prepare: Callable[[AgentId], Awaitable[None]]
-    """The agent's queue has to exist. Idempotent."""
+    """The agent's queue has to exist. Idempotent; called before the registration is stored."""
     announce: Callable[[], Awaitable[None]]
     """The other replicas should refresh."""
 
@@ -48,11 +49,14 @@ class Registrar:
         rules: LivenessRules,
         default_environment: str,
         effects: Effects,
+        channels: frozenset[str] = EVERY_CHANNEL,
     ) -> None:
         self._repository = repository
         self._view = view
         self._rules = rules
-        self._default_environment = default_environment
+        self._admission = AdmissionRules(
+            liveness=rules, default_environment=default_environment, channels=channels
+        )
         self._effects = effects
         self._lock = asyncio.Lock()
         self._followed: int | None = None
@@ -75,11 +79,15 @@ class Registrar:
 
         Raises:
             RegistrationError: A rule was broken; nothing of the registration stays.
+            UnavailableError, ConfigurationError: There is no queue for the agent; nothing stays.
         """
+        async with self._lock:
+            await self._admit(frame)
+        # Unlocked, for the broker may take its time; a queue whose agent is then refused harms nobody.
+        await self._effects.prepare(AgentId(frame.agent_id))
         async with self._lock:
             admission = await self._store(frame)
             await self._follow()
-        await self._effects.prepare(admission.agent.agent_id)
         await self._effects.announce()
         _log.info("agent.registered", extra=_facts(admission.agent.agent_id, instance=frame.instance_name))
         return RegisteredFrame(
@@ -190,19 +198,22 @@ class Registrar:
         agent = self._view.agent(agent_id)
         return None if agent is None else describe_agent(self._view, agent)
 
-    async def _store(self, frame: RegisterFrame) -> Admission:
+    async def _admit(self, frame: RegisterFrame) -> Admission:
+        """Check every rule against what is stored now."""
         await self._catch_up()
         agent_id = AgentId(frame.agent_id)
-        admission = admit(
+        return admit(
             frame,
             lease_id=LeaseId(new_id()),
             others=(*await self._repository.instances(agent_id), *self._foreign_instances(agent_id)),
             contracts=self._view.contracts,
-            default_environment=self._default_environment,
-            rules=self._rules,
+            rules=self._admission,
         )
+
+    async def _store(self, frame: RegisterFrame) -> Admission:
+        admission = await self._admit(frame)
         agent, instance = admission.agent, admission.instance
-        known = self._view.agent(agent_id)
+        known = self._view.agent(agent.agent_id)
         changed = known is None or known.digest != agent.digest
         contracts = admission.contracts if changed else ()
         expected = self._view.version + changed

@@ -98,6 +98,17 @@ class LiveView:
         """How many tasks the agent's live, not draining instances run at once."""
         return self.status(agent_id).capacity
 
+    def has_room(self, agent_id: AgentId) -> bool:
+        """Whether the agent's live instances take another task at once."""
+        status = self.status(agent_id)
+        return status.running < status.capacity
+
+    def is_idle(self, agent_id: AgentId) -> bool:
+        """Whether the agent is alive and none of its instances reports a running task."""
+        seen = self.roster.of(agent_id)
+        alive = any(self.liveness(one) is Liveness.ALIVE for one in seen)
+        return alive and not any(one.running for one in seen)
+
     def success(self, agent_id: AgentId, capability: Capability) -> float:
         """Shrunk, decayed success estimate in [0, 1]."""
         return self._window.estimate(agent_id, capability, self._clock.monotonic())

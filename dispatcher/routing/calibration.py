@@ -22,6 +22,8 @@ REFERENCE_WEIGHT = 50.0
 OUTSIDE_PER_INSIDE = 0.5
 """For the curve: requests out of scope per request in scope."""
 QUANTILE_WITHOUT_EXAMPLES = 0.95
+SMOOTHING = 0.075
+"""Of the floor's search, as a share of the distance between background and median example."""
 LEAST_SPAN = 0.05
 """Of a registry's heights, in cosine; keeps a registry of nonsense from stretching the reference rows."""
 
@@ -108,15 +110,16 @@ def calibrate(
         return empty
     inside, outside = observed.inside, observed.outside
     is_own = reference is None or len(inside.score) >= REFERENCE_WEIGHT
+    place = heights(observed)
     if reference is not None:
-        size, place = reference.nearest(capabilities), heights(observed)
+        size = reference.nearest(capabilities)
         inside = join(inside, _placed(inside_rows(size, REFERENCE_WEIGHT), place))
         outside = join(outside, _placed(outside_rows(size, REFERENCE_WEIGHT), place))
     lighter = replace(outside, weight=OUTSIDE_PER_INSIDE * outside.weight)
     return replace(
         empty,
         kind="self" if is_own else "reference",
-        floor=scope_floor(inside, outside),
+        floor=scope_floor(inside, outside, SMOOTHING * place[1]),
         curve=fit_curve(join(inside, lighter)),
         twins=observed.left_out.twins,
     )

@@ -10,6 +10,9 @@ Doubles = NDArray[np.float64]
 RIDGE = 0.01
 """Pull of the slope towards 0, per unit of weight; keeps the curve finite where the rows separate."""
 NEWTON_STEPS = 50
+OWN_COST = 1.25
+"""What refusing one of the registry's own requests costs, accepting a stranger's being 1."""
+FLOORS_TRIED = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,21 +46,20 @@ def join(*parts: Rows) -> Rows:
     )
 
 
-def scope_floor(inside: Rows, outside: Rows) -> float:
-    """The score from which to accept, so that the balanced accuracy is highest.
+def scope_floor(inside: Rows, outside: Rows, bandwidth: float) -> float:
+    """The score from which to accept, so that the smoothed balanced accuracy is highest.
 
-    Balanced accuracy counts the accepted share of the rows that are right inside and the refused
-    share of those outside, equally. Where many floors are equally good, the middle one.
+    Balanced accuracy counts the accepted share of the rows that are right inside, OWN_COST times,
+    and the refused share of those outside. Each row counts as spread over `bandwidth` (the scale of a
+    logistic kernel, in score): a registry of few examples has wide gaps between them, and their
+    ends say little.
     """
     kept = inside.weight * inside.right
     score = np.concatenate([inside.score, outside.score])
-    gain = np.concatenate([-kept / max(kept.sum(), 1e-9), outside.weight / outside.weight.sum()])
-    order = np.argsort(score, kind="stable")
-    score, total = score[order], np.concatenate([[0.0], np.cumsum(gain[order])])
-    middle = (score[1:] + score[:-1]) / 2
-    floors = np.concatenate([score[:1], middle, score[-1:]])
-    best = np.flatnonzero(total >= total.max() - 1e-9)
-    return float(floors[best[len(best) // 2]])
+    gain = np.concatenate([-OWN_COST * kept / max(kept.sum(), 1e-9), outside.weight / outside.weight.sum()])
+    floors = np.linspace(score.min(), score.max(), FLOORS_TRIED)
+    below = Curve(slope=1 / bandwidth, intercept=0.0)(floors[:, None] - score[None, :])
+    return float(floors[np.argmax(below @ gain)])
 
 
 def fit_curve(rows: Rows) -> Curve:
@@ -79,10 +81,9 @@ def fit_curve(rows: Rows) -> Curve:
         curvature = np.array(
             [[(steep * x * x).sum() + RIDGE, (steep * x).sum()], [(steep * x).sum(), steep.sum() + 1e-4]]
         )
-        step = np.linalg.solve(curvature, gradient)
+        # Bounded, since a step where the curve is flat would overshoot.
+        step = np.clip(np.linalg.solve(curvature, gradient), -1.0, 1.0)
         slope, intercept = slope - float(step[0]), intercept - float(step[1])
-        if np.abs(step).max() < 1e-9:
-            break
     slope = max(slope, 0.0)
     return Curve(slope=slope / spread, intercept=intercept - slope * mean / spread)
 

@@ -52,6 +52,12 @@ class _Change:
         return {**kept, **self.added}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Current:
+    fitted: Fitted
+    ranker: Ranker
+
+
 class Router:
     """Belongs to one event loop. `rank` and `decide` see either all of a sync or nothing of it."""
 
@@ -74,23 +80,22 @@ class Router:
         self._wanted: tuple[Sequence[Agent], int] = ((), _NEVER)
         self._lock = asyncio.Lock()
         self._fixed: Fixed | None = None
-        self._fitted: Fitted | None = None
-        self._ranker: Ranker | None = None
+        self._current: _Current | None = None
 
     @property
     def calibration(self) -> Calibration | None:
         """The calibration in use; None before the first sync."""
-        return self._fitted.used if self._fitted else None
+        return self._current.fitted.used if self._current else None
 
     @property
     def pending_calibration(self) -> Calibration | None:
         """A newer one that refuses clearly more of the registered examples and waits for `approve`."""
-        return self._fitted.pending if self._fitted else None
+        return self._current.fitted.pending if self._current else None
 
     def approve(self) -> None:
         """Use the calibration that waits, if one does."""
-        if self._fitted is not None and self._fitted.pending is not None:
-            self._use(Fitted(used=self._fitted.pending))
+        if self.pending_calibration is not None:
+            self._use(Fitted(used=self.pending_calibration))
 
     async def sync(self, agents: Sequence[Agent], version: int) -> None:
         """Follow the registry to `version`; only declarations whose digest changed are encoded.
@@ -107,12 +112,12 @@ class Router:
 
     async def rank(self, texts: Sequence[str]) -> tuple[Ranking, ...]:
         """One ranking for each text, encoded in one batch; raises as `sync` does."""
-        if self._ranker is None:
+        if self._current is None:
             await self.sync((), _EMPTY)
         fixed = await self._load_fixed()
         vectors = await self._encoder.encode(texts)
         table = self._catalogue.look_up(texts, vectors, self._rules.search_limit)
-        return tuple(self._ranker_now().rank(texts, table, contrast_of(vectors, fixed.background)))
+        return tuple(self._now().ranker.rank(texts, table, contrast_of(vectors, fixed.background)))
 
     def decide(self, query: Query, ranking: Ranking | None = None) -> Decision:
         """Choose an agent now, from memory; see `choice.Query` for what decides what."""
@@ -134,7 +139,7 @@ class Router:
         stale = {one for one, digest in self._digests.items() if digests.get(one) != digest}
         fresh = [agent for agent in agents if self._digests.get(agent.agent_id) != agent.digest]
         change = _Change(removed=self._keys_of(stale), added=await self._prototypes(fresh))
-        fitted = self._fitted
+        fitted = self._current.fitted if self._current else None
         if stale or fresh or fitted is None:
             prototypes = change.applied_to(self._catalogue.prototypes)
             fitted = await asyncio.to_thread(self._fit, prototypes, fixed, version)
@@ -148,12 +153,13 @@ class Router:
             similarity_floor=self._rules.similarity_floor, approval_margin=self._rules.approval_margin
         )
         registry = arrange(prototypes, self._encoder.dimensions)
-        return fit(registry, fixed, (self._encoder.encoder_id, version), self._fitted, rules)
+        old = self._current.fitted if self._current else None
+        return fit(registry, fixed, (self._encoder.encoder_id, version), old, rules)
 
     def _use(self, fitted: Fitted) -> None:
-        is_new = self._fitted is None or fitted.used is not self._fitted.used
-        self._fitted = fitted
-        self._ranker = Ranker(self._catalogue.keys, fitted.used, self._rules, self._version)
+        is_new = fitted.used is not self.calibration
+        ranker = Ranker(self._catalogue.keys, fitted.used, self._rules, self._version)
+        self._current = _Current(fitted=fitted, ranker=ranker)
         facts = {"registry_version": self._version, "refused": round(fitted.refused, 3)}
         if fitted.pending is not None:
             logger.warning("calibration.waits_for_approval", extra=facts)
@@ -197,18 +203,17 @@ class Router:
     def _keys_of(self, agents: Collection[AgentId]) -> frozenset[Key]:
         return frozenset(key for key in self._catalogue.prototypes if key.agent_id in agents)
 
-    def _ranker_now(self) -> Ranker:
-        if self._ranker is None:
+    def _now(self) -> _Current:
+        if self._current is None:
             raise UnavailableError("routing has not followed the registry yet")
-        return self._ranker
+        return self._current
 
     def _registry(self) -> Registry:
-        if self._fitted is None:
-            raise UnavailableError("routing has not followed the registry yet")
+        used = self._now().fitted.used
         return Registry(
-            similarity=self._fitted.used.similarity,
+            similarity=used.similarity,
             keys=len(self._catalogue.prototypes),
             encoder_id=self._encoder.encoder_id,
             version=self._version,
-            calibration=self._fitted.used.kind,
+            calibration=used.kind,
         )

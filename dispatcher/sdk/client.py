@@ -68,13 +68,17 @@ class RequestAnswer(TypedDict):
 
 
 class CallError(DispatcherError):
-    """The gateway refused; `error_code` is the problem's code, `status` the HTTP status."""
+    """The gateway refused; `error_code` is the problem's code, `status` the HTTP status.
+
+    The message ends with what is wrong in the body, place by place, where the problem says so.
+    """
 
     code: ClassVar[str] = "call_refused"
 
     def __init__(self, problem: dict[str, Any], *, status: int, retry_after_s: int | None = None) -> None:
         detail = str(problem.get("detail") or problem.get("title") or f"HTTP status {status}")
-        super().__init__(detail, code=str(problem.get("code") or "call_refused"))
+        message = " ".join([detail, *_reasons(problem)])
+        super().__init__(message, code=str(problem.get("code") or "call_refused"))
         self.status = status
         self.problem = problem
         self.retry_after_s = retry_after_s
@@ -170,6 +174,12 @@ class Client:
             except UnavailableError:
                 await self._clock.sleep(RETRY_PAUSE_S * 2**tried)
         return await self._transport.send(request)
+
+
+def _reasons(problem: dict[str, Any]) -> list[str]:
+    errors = problem.get("errors")
+    listed = [error for error in errors if isinstance(error, dict)] if isinstance(errors, list) else []
+    return [f"{error.get('pointer') or 'the body'}: {error.get('reason')}" for error in listed]
 
 
 def _answer(response: HttpResponse) -> RequestAnswer:

@@ -11,6 +11,7 @@ from sqlalchemy import (
     RowMapping,
     Select,
     Text,
+    case,
     column,
     func,
     literal,
@@ -42,6 +43,11 @@ async def claim_due(
     claim = {
         "claimed_by": replica,
         "claimed_until_ms": now_ms() + literal(round(claim_s * 1000), BigInteger),
+        # Whoever claimed it before may have sent it and died before saying so.
+        "published_ms": case(
+            (attempts.c.claimed_by.is_not(None), func.coalesce(attempts.c.published_ms, now_ms())),
+            else_=attempts.c.published_ms,
+        ),
     }
     async with database.writing() as connection:
         select_and_mark = _claim_skipping_locked if database.is_postgres else _claim_agent_by_agent

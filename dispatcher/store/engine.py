@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, event, make_url
+from sqlalchemy import URL, Connection, ExceptionContext, event, make_url
 from sqlalchemy.dialects.sqlite.aiosqlite import AsyncAdapt_aiosqlite_connection
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from dispatcher.errors import ConfigurationError, DispatcherError, UnavailableError
-from dispatcher.store.failure import translated
+from dispatcher.errors import ConfigurationError, UnavailableError
+from dispatcher.store.failure import READ_ONLY_STATE, NotAdmittedError, translated
 
 _DRIVERS = {"sqlite": "aiosqlite", "postgresql": "asyncpg"}
 _POSTGRES_CONNECTIONS = 10
@@ -98,9 +98,16 @@ def _parse(url: str) -> URL:
     )
 
 
+def _make_engine(url: URL, *, pool_size: int, **options: object) -> AsyncEngine:
+    """Parameters are people's words and tokens: hidden, they are in no error text and no log."""
+    return create_async_engine(
+        url, pool_size=pool_size, max_overflow=0, pool_timeout=_WAIT_S, hide_parameters=True, **options
+    )
+
+
 def _open_sqlite(url: URL) -> Database:
-    writes = create_async_engine(url, pool_size=1, max_overflow=0, pool_timeout=_WAIT_S)
-    reads = create_async_engine(url, pool_size=_SQLITE_READERS, max_overflow=0, pool_timeout=_WAIT_S)
+    writes = _make_engine(url, pool_size=1)
+    reads = _make_engine(url, pool_size=_SQLITE_READERS)
     _prepare_sqlite(writes, begin="BEGIN IMMEDIATE", query_only="OFF")
     _prepare_sqlite(reads, begin="BEGIN", query_only="ON")
     return Database(writes=writes, reads=reads)
@@ -126,11 +133,9 @@ def _prepare_sqlite(engine: AsyncEngine, *, begin: str, query_only: str) -> None
 
 def _open_postgres(url: URL) -> Database:
     try:
-        engine = create_async_engine(
+        engine = _make_engine(
             url,
             pool_size=_POSTGRES_CONNECTIONS,
-            max_overflow=0,
-            pool_timeout=_WAIT_S,
             pool_pre_ping=True,
             # Whatever the server's default: a rule must see what was committed while it waited for its lock.
             isolation_level="READ COMMITTED",
@@ -148,8 +153,15 @@ def _open_postgres(url: URL) -> Database:
         )
     except ModuleNotFoundError:
         raise ConfigurationError("PostgreSQL needs the package's extra 'postgres' to be installed") from None
+    event.listen(engine.sync_engine, "handle_error", _leave_a_standby)
     reads = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
     return Database(writes=engine, reads=reads)
+
+
+def _leave_a_standby(context: ExceptionContext) -> None:
+    """Give up all connections to a server that became read-only in a failover, for it keeps them open."""
+    if getattr(context.original_exception, "sqlstate", None) == READ_ONLY_STATE:
+        context.is_disconnect = True
 
 
 def _try_file(path: str) -> None:
@@ -174,9 +186,7 @@ async def _try_server(database: Database, name: str | None) -> None:
     try:
         async with database.reading():
             pass
-    except UnavailableError:
-        raise
-    except DispatcherError:
+    except NotAdmittedError:
         raise ConfigurationError(
             f"the server refused database {name!r}: check its name, the user and the password"
         ) from None

@@ -13,6 +13,7 @@ from dispatcher.store import claims, lookups
 from dispatcher.store.accepts import accept_group
 from dispatcher.store.engine import Database
 from dispatcher.store.group_commit import GroupCommit, GroupRules
+from dispatcher.store.lookups import CallerKey, find_by_keys
 from dispatcher.store.states import read_group
 from dispatcher.store.updates import Ruling, publication, update_group
 
@@ -34,14 +35,23 @@ class SqlLedger:
             partial(update_group, database), rules=rules, clock=clock
         )
         # Reads are grouped like writes: alone, one costs ten times what it costs among others.
+        at_once = replace(rules, window_s=0)
         self._reads: GroupCommit[RequestId, RequestState | None] = GroupCommit(
-            partial(read_group, database), rules=replace(rules, window_s=0), clock=clock
+            partial(read_group, database), rules=at_once, clock=clock
+        )
+        self._keys: GroupCommit[CallerKey, KeyedRequest | None] = GroupCommit(
+            partial(find_by_keys, database), rules=at_once, clock=clock
         )
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Read and write inside the block; on leaving, commit what is queued."""
-        async with self._reads.running(), self._updates.running(), self._accepts.running():
+        async with (
+            self._keys.running(),
+            self._reads.running(),
+            self._updates.running(),
+            self._accepts.running(),
+        ):
             yield
 
     async def accept(self, offer: Offer) -> Change | KeyedRequest:
@@ -66,7 +76,7 @@ class SqlLedger:
 
     async def find_by_key(self, caller: CallerId, idempotency_key: str) -> KeyedRequest | None:
         """See `Ledger.find_by_key`."""
-        return await lookups.find_by_key(self._database, caller, idempotency_key)
+        return await self._keys.put(CallerKey(caller, idempotency_key))
 
     async def claim_due(
         self, replica: ReplicaId, room: Mapping[AgentId, int], claim_s: float
@@ -81,6 +91,10 @@ class SqlLedger:
     async def overdue(self, limit: int) -> tuple[RequestId, ...]:
         """See `Ledger.overdue`."""
         return await lookups.overdue(self._database, limit)
+
+    async def unanswered(self, age_s: float, limit: int) -> Sequence[Attempt]:
+        """See `Ledger.unanswered`."""
+        return await lookups.unanswered(self._database, age_s, limit)
 
     async def open_attempts(self) -> Mapping[AgentId, int]:
         """See `Ledger.open_attempts`."""

@@ -1,18 +1,43 @@
 """What dispatch asks of the whole ledger: what is overdue, how much is open, how attempts ended."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Double, and_, cast, func, select, union_all
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Double,
+    and_,
+    bindparam,
+    cast,
+    func,
+    literal,
+    select,
+    tuple_,
+    union_all,
+)
 
 from dispatcher.dispatch.ledger import KeyedRequest, OutcomeCount
-from dispatcher.dispatch.request import AttemptStatus, DecisionRecord, RequestStatus, TaskStatus
+from dispatcher.dispatch.request import Attempt, AttemptStatus, DecisionRecord, RequestStatus, TaskStatus
 from dispatcher.identifiers import AgentId, CallerId, RequestId
 from dispatcher.store import rows
 from dispatcher.store.column import now_ms
 from dispatcher.store.engine import Database
+from dispatcher.store.states import padded
 from dispatcher.store.tables import attempts, decisions, requests, tasks
 
+
+class CallerKey(NamedTuple):
+    """An idempotency key belongs to one caller."""
+
+    caller: CallerId
+    idempotency_key: str
+
+
+_BY_KEYS = select(
+    requests.c.caller, requests.c.idempotency_key, requests.c.request_id, requests.c.body_digest
+).where(tuple_(requests.c.caller, requests.c.idempotency_key).in_(bindparam("keys", expanding=True)))
 _DUE = attempts.c.status == AttemptStatus.DUE
 _PUBLISHED = attempts.c.status == AttemptStatus.PUBLISHED
 _OUTCOME_MEMORY_MS = 24 * 3600 * 1000
@@ -27,14 +52,17 @@ async def read_decisions(database: Database, request_id: RequestId) -> tuple[Dec
         return tuple(rows.to_decision(row) for row in (await connection.execute(query)).mappings())
 
 
-async def find_by_key(database: Database, caller: CallerId, idempotency_key: str) -> KeyedRequest | None:
-    """See `Ledger.find_by_key`."""
-    query = select(requests.c.request_id, requests.c.body_digest).where(
-        requests.c.caller == caller, requests.c.idempotency_key == idempotency_key
-    )
+async def find_by_keys(database: Database, keys: Sequence[CallerKey]) -> list[KeyedRequest | None]:
+    """See `Ledger.find_by_key`; one query for all, one answer for each."""
     async with database.reading() as connection:
-        row = (await connection.execute(query)).first()
-    return None if row is None else KeyedRequest(request_id=row.request_id, body_digest=row.body_digest)
+        found = (await connection.execute(_BY_KEYS, {"keys": padded(keys)})).all()
+    known = {
+        CallerKey(row.caller, row.idempotency_key): KeyedRequest(
+            request_id=row.request_id, body_digest=row.body_digest
+        )
+        for row in found
+    }
+    return [known.get(key) for key in keys]
 
 
 async def overdue(database: Database, limit: int) -> tuple[RequestId, ...]:
@@ -69,6 +97,19 @@ async def overdue(database: Database, limit: int) -> tuple[RequestId, ...]:
 async def open_attempts(database: Database) -> Mapping[AgentId, int]:
     """See `Ledger.open_attempts`."""
     return await _count_by_agent(database, _DUE, _PUBLISHED)
+
+
+async def unanswered(database: Database, age_s: float, limit: int) -> Sequence[Attempt]:
+    """Attempts confirmed long ago without a result; see `Ledger.unanswered`."""
+    before = now_ms() - literal(round(age_s * 1000), BigInteger)
+    query = (
+        select(attempts)
+        .where(attempts.c.status == AttemptStatus.PUBLISHED, attempts.c.published_ms <= before)
+        .order_by(attempts.c.published_ms, attempts.c.task_id)
+        .limit(limit)
+    )
+    async with database.reading() as connection:
+        return tuple(map(rows.to_attempt, (await connection.execute(query)).mappings()))
 
 
 async def published_attempts(database: Database) -> Mapping[AgentId, int]:

@@ -69,6 +69,7 @@ def intent_row(intent: Intent, request: Request) -> dict[str, Any]:
         "inputs": intent.inputs,
         "links": [asdict(link) for link in intent.links],
         "missing": list(intent.missing),
+        "labels": list(intent.labels),
     }
 
 
@@ -86,6 +87,7 @@ def to_intent(row: RowMapping) -> Intent:
             for link in row["links"]
         ),
         missing=tuple(row["missing"]),
+        labels=tuple(row["labels"]),
     )
 
 

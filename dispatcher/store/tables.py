@@ -86,6 +86,7 @@ intents = Table(
     Column("inputs", Json, nullable=False),
     Column("links", Json, nullable=False),
     Column("missing", Json, nullable=False),
+    Column("labels", Json, nullable=False),
 )
 
 tasks = Table(

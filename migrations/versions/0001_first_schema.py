@@ -89,6 +89,7 @@ def create_intents() -> None:
         sa.Column("inputs", sa.Text(), nullable=False),
         sa.Column("links", sa.Text(), nullable=False),
         sa.Column("missing", sa.Text(), nullable=False),
+        sa.Column("labels", sa.Text(), nullable=False),
         sa.ForeignKeyConstraint(
             ["request_id"], ["requests.request_id"], name="fk_intents_request_id_requests", ondelete="CASCADE"
         ),

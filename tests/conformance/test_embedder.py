@@ -50,7 +50,7 @@ def test_no_texts_give_no_rows(encoder):
 def test_threads_may_share_it(encoder):
     expected, gate = encoder.encode(TEXTS), threading.Barrier(4)
 
-    def call(_: int) -> np.ndarray:
+    def call(_):
         gate.wait(timeout=20)
         return encoder.encode(TEXTS)
 

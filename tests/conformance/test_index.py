@@ -16,7 +16,7 @@ def _key(number: int) -> Key:
     return Key(Capability(f"capability.{number % 7}"), AgentId(f"agent-{number:04d}"))
 
 
-def _vectors(count: int, seed: int = 1) -> np.ndarray:
+def _vectors(count, seed=1):
     vectors = np.random.default_rng(seed).normal(size=(count, DIMENSIONS)).astype(np.float32)
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 

@@ -213,7 +213,7 @@ def _registration(agent_id: str, instance: str) -> dict[str, Any]:
         "agent_id": agent_id,
         "instance_name": instance,
         "instance_id": f"{agent_id}-{instance}",
-        "declaration": {"capabilities": [capability]},
+        "declaration": {"channel": "in-process", "capabilities": [capability]},
     }
 
 

@@ -1,11 +1,10 @@
 """Small states and parts for tests of the dispatch rules."""
 
 import random
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from dispatcher.dispatch.accept import Arrival, first_step
-from dispatcher.dispatch.assign import Assigner, Assignment, AttemptRules
+from dispatcher.dispatch.assign import AgentLoads, Assigner, Assignment, AttemptRules
 from dispatcher.dispatch.request import Attempt, AttemptStatus, ChatMessage, Request, RequestState, Task
 from dispatcher.identifiers import AgentId, CallerId, Capability, ReplicaId, RequestId
 from dispatcher.intents.plan import Intent, Link, Plan, Source
@@ -55,7 +54,7 @@ def decision(agent_id: str | None, outcome: Outcome = Outcome.SELECTED) -> Decis
 
 
 class Agents:
-    """A `Choose` over a fixed list: the first agent not tried yet, else nobody."""
+    """A `Choose` over a fixed list: the first agent not tried yet, else the first, else nobody."""
 
     def __init__(self, *agents: str, idempotent: bool = True, outcome: Outcome = Outcome.UNAVAILABLE):
         self.agents = list(agents)
@@ -69,15 +68,40 @@ class Agents:
         task: Task,
         tried: frozenset[AgentId],
     ) -> Assignment:
-        left = [agent for agent in self.agents if agent not in tried]
+        left = [agent for agent in self.agents if agent not in tried] or self.agents
         made = decision(left[0] if left else None, self.outcome)
         return Assignment(decision=made, idempotent=self.idempotent, timeout_ms=30_000)
+
+
+@dataclass
+class Loads:
+    """Counts what it is told; every agent has room for `room` tasks and `idle` ones are idle."""
+
+    room: int = 1000
+    idle: bool = False
+    open: dict[AgentId, int] = field(default_factory=dict)
+    outcomes: list[tuple[AgentId, bool]] = field(default_factory=list)
+
+    def has_room(self, agent_id: AgentId) -> bool:
+        return self.open.get(agent_id, 0) < self.room
+
+    def add_open(self, agent_id: AgentId, delta: int) -> None:
+        self.open[agent_id] = self.open.get(agent_id, 0) + delta
+
+    def record_outcome(self, agent_id: AgentId, capability: Capability, *, succeeded: bool) -> None:
+        self.outcomes.append((agent_id, succeeded))
+
+    def capacity(self, agent_id: AgentId) -> int:
+        return self.room
+
+    def is_idle(self, agent_id: AgentId) -> bool:
+        return self.idle
 
 
 def assigner(
     choose: Agents | None = None,
     *,
-    has_room: Callable[[AgentId], bool] = lambda _: True,
+    loads: AgentLoads | None = None,
     rules: AttemptRules | None = None,
 ) -> Assigner:
     """An assigner of replica `r1` with numbered tokens and a seeded source of chance."""
@@ -85,22 +109,26 @@ def assigner(
     return Assigner(
         rules=rules or AttemptRules(),
         choose=choose or Agents("a1", "a2"),
-        has_room=has_room,
+        loads=loads or Loads(),
         new_token=lambda: f"token-of-attempt-{next(numbers):04}",
         chance=random.Random(1),
         replica=ReplicaId("r1"),
     )
 
 
-def accepted(*intents: Intent, by: Assigner | None = None, language: str = "en") -> RequestState:
-    """The state right after these intents were accepted at NOW."""
-    arrival = Arrival(
+def arrival(*intents: Intent, language: str = "en") -> Arrival:
+    """A planned message of these intents, or of one."""
+    return Arrival(
         request_id=RequestId("q1"),
         caller=CallerId("shop"),
         message=ChatMessage(message="a message", environment="production"),
         plan=Plan(intents=intents or (intent(0),), language=language),
     )
-    return first_step(arrival, NOW, by or assigner()).state
+
+
+def accepted(*intents: Intent, by: Assigner | None = None, language: str = "en") -> RequestState:
+    """The state right after these intents were accepted at NOW."""
+    return first_step(arrival(*intents, language=language), NOW, by or assigner()).state
 
 
 def published(state: RequestState, position: int = 0) -> RequestState:

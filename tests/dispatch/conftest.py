@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,31 +18,14 @@ from dispatcher.dispatch.ledger import Change, Offer
 from dispatcher.dispatch.outbox import Outbox
 from dispatcher.dispatch.relay import Relay, RelayRules
 from dispatcher.dispatch.request import ChatMessage
+from dispatcher.dispatch.sweep import Sweep
 from dispatcher.dispatch.waiters import Waiters
 from dispatcher.identifiers import AgentId, CallerId, Capability, ReplicaId, RequestId, new_id
 from dispatcher.intents.plan import Intent, Plan
 from dispatcher.store.engine import open_engine
 from dispatcher.store.ledger import SqlLedger
 from dispatcher.store.schema import upgrade
-from tests.dispatch.builders import Agents, assigner, intent
-
-
-@dataclass
-class Loads:
-    """Counts what it is told; every agent has room for `room` tasks."""
-
-    room: int = 8
-    open: dict[AgentId, int] = field(default_factory=dict)
-    outcomes: list[tuple[AgentId, bool]] = field(default_factory=list)
-
-    def add_open(self, agent_id: AgentId, delta: int) -> None:
-        self.open[agent_id] = self.open.get(agent_id, 0) + delta
-
-    def record_outcome(self, agent_id: AgentId, capability: Capability, *, succeeded: bool) -> None:
-        self.outcomes.append((agent_id, succeeded))
-
-    def capacity(self, agent_id: AgentId) -> int:
-        return self.room
+from tests.dispatch.builders import Agents, Loads, assigner, intent
 
 
 @dataclass
@@ -52,12 +35,13 @@ class Chain:
     ledger: SqlLedger
     channel: InProcessChannel
     by: Assigner
-    loads: Loads = field(default_factory=Loads)
+    loads: Loads
 
     def __post_init__(self) -> None:
         clock = SystemClock()
+        self.granted: frozenset[Capability] | None = None
         self.waiters = Waiters(ledger=self.ledger, clock=clock, limit=2)
-        self.outbox = Outbox(replica=ReplicaId("r1"), limit=10)
+        self.outbox = Outbox(replica=ReplicaId("r1"), limit=10, clock=clock)
         self.books = Bookkeeper(
             ledger=self.ledger,
             outbox=self.outbox,
@@ -72,9 +56,11 @@ class Chain:
             channel=self.channel,
             assigner=self.by,
             capacities=self.loads,
+            grants=lambda _: self.granted,
             clock=clock,
             rules=RelayRules(reply_to="results"),
         )
+        self.sweep = Sweep(books=self.books, assigner=self.by, agents=self.loads, lost_after_s=0)
 
     async def accept(self, *intents: Intent, by: Assigner | None = None) -> Change:
         """Accept a request of these intents."""
@@ -105,7 +91,9 @@ async def open_chain(folder: Path, agents: Agents) -> AsyncIterator[Chain]:
     async with open_engine(url) as database:
         ledger = SqlLedger(database, clock=SystemClock())
         async with ledger.running():
-            chain = Chain(ledger=ledger, channel=InProcessChannel(), by=assigner(agents))
+            loads = Loads()
+            by = assigner(agents, loads=loads)
+            chain = Chain(ledger=ledger, channel=InProcessChannel(), by=by, loads=loads)
             inbound = Inbound(
                 on_result=chain.collector.on_result,
                 on_registry=_no_registry,

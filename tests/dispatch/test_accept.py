@@ -1,6 +1,19 @@
+from dispatcher.dispatch.accept import first_step
 from dispatcher.dispatch.request import AttemptStatus, RequestStatus, TaskStatus
 from dispatcher.routing.decision import Outcome
-from tests.dispatch.builders import NOW, QUOTE, Agents, accepted, assigner, intent, link, newest, task_of
+from tests.dispatch.builders import (
+    NOW,
+    QUOTE,
+    Agents,
+    Loads,
+    accepted,
+    arrival,
+    assigner,
+    intent,
+    link,
+    newest,
+    task_of,
+)
 
 
 def test_independent_intents_all_get_their_first_attempt_at_once() -> None:
@@ -12,7 +25,7 @@ def test_independent_intents_all_get_their_first_attempt_at_once() -> None:
 
 
 def test_work_for_a_full_agent_stays_unclaimed_in_the_ledger() -> None:
-    state = accepted(by=assigner(has_room=lambda _: False))
+    state = accepted(by=assigner(loads=Loads(room=0)))
 
     assert newest(state).claimed_by is None
     assert newest(state).status is AttemptStatus.DUE
@@ -62,3 +75,19 @@ def test_a_task_not_declared_idempotent_keeps_its_whole_time_for_one_attempt() -
     state = accepted(by=assigner(Agents("a1", idempotent=False)))
 
     assert newest(state).timeout_ms == 30_000
+
+
+def test_why_a_capability_won_is_kept_even_if_the_task_never_opened() -> None:
+    quote = intent(1, QUOTE, links=(link("amount", (0, "amount"), required=True),))
+
+    step = first_step(arrival(intent(0, missing=("order_number",)), quote), NOW, assigner())
+
+    assert [(d.position, d.number) for d in step.decisions] == [(0, 1), (1, 1)]
+
+
+def test_what_is_not_granted_does_not_even_ask() -> None:
+    by = assigner(Agents(outcome=Outcome.OUT_OF_SCOPE))
+
+    state = accepted(intent(0, missing=("order_number",)), by=by)
+
+    assert task_of(state).status is TaskStatus.OUT_OF_SCOPE

@@ -7,7 +7,7 @@ from dispatcher.dispatch.part import parts
 from dispatcher.dispatch.request import RequestStatus, TaskStatus
 from dispatcher.dispatch.settle import settle
 from dispatcher.routing.decision import Outcome
-from tests.dispatch.builders import NOW, Agents, accepted, assigner, intent, newest, result, task_of
+from tests.dispatch.builders import NOW, Agents, accepted, assigner, intent, link, newest, result, task_of
 
 DONE = TaskStatus.COMPLETED
 OUT = TaskStatus.OUT_OF_SCOPE
@@ -38,7 +38,7 @@ def test_the_requests_status_sums_up_its_parts(statuses: list[TaskStatus], expec
 def test_every_way_to_end_has_a_sentence_in_both_languages(language: str, status: TaskStatus) -> None:
     task = replace(task_of(accepted()), status=status, reason="order_number")
 
-    sentence = part_sentence(language, task, "my wish")
+    sentence = part_sentence(language, task, (replace(intent(0), text="my wish"),))
 
     assert "my wish" in sentence
     assert "{" not in sentence
@@ -50,7 +50,7 @@ def test_the_answer_keeps_the_order_asked_and_says_what_failed() -> None:
     first = replace(task_of(state, 0), status=FAILED, error_code="agent_error")
     second = replace(task_of(state, 1), status=DONE, result_text="It ships tomorrow.")
 
-    answer = merge_answer("en", (first, second), lambda task: state.intents[task.position])
+    answer = merge_answer("en", (first, second), state.intents)
 
     assert answer.splitlines()[1] == "It ships tomorrow."
     assert "wish 0" in answer.splitlines()[0]
@@ -59,7 +59,7 @@ def test_the_answer_keeps_the_order_asked_and_says_what_failed() -> None:
 def test_a_long_intent_is_quoted_shortened_and_other_languages_get_english() -> None:
     task = replace(task_of(accepted()), status=FAILED)
 
-    sentence = part_sentence("fr", task, "x" * 500)
+    sentence = part_sentence("fr", task, (replace(intent(0), text="x" * 500),))
 
     assert "x" * 59 + "…" in sentence
     assert len(sentence) < 150
@@ -90,3 +90,32 @@ def test_a_part_still_open_has_no_elapsed_time() -> None:
 
     assert part.elapsed_ms is None
     assert part.status is TaskStatus.OPEN
+
+
+@pytest.mark.parametrize("text", ['{"raw": 1}', " [1, 2]", "[]"])
+def test_an_agents_json_is_never_shown_to_a_person(text: str) -> None:
+    task = replace(task_of(accepted()), status=DONE, result_text=text)
+
+    assert part_sentence("en", task, (intent(0),)) == "“wish 0” is done."
+
+
+def test_text_that_only_begins_like_json_is_shown() -> None:
+    task = replace(task_of(accepted()), status=DONE, result_text="[note] all is well")
+
+    assert part_sentence("en", task, (intent(0),)) == "[note] all is well"
+
+
+def test_missing_fields_are_asked_for_in_the_words_of_their_schema() -> None:
+    asked = intent(0, missing=("city",), labels=("the city the weather is for",))
+
+    state = accepted(asked)
+
+    assert state.request.answer == "To handle “wish 0” I still need: the city the weather is for."
+
+
+def test_a_skipped_part_names_what_it_waited_for() -> None:
+    quote = intent(1, links=(link("amount", (0, "amount"), required=True),))
+
+    state = accepted(intent(0, missing=("order_number",)), quote)
+
+    assert "“wish 1” needs the outcome of “wish 0”" in (state.request.answer or "")

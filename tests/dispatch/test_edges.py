@@ -1,18 +1,23 @@
 """Relay, collector and waiters over a real ledger."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
-from dispatcher.dispatch.ledger import Decide
+from dispatcher.dispatch.assign import AttemptRules
+from dispatcher.dispatch.ledger import Change, Decide
+from dispatcher.dispatch.relay import RelayRules
 from dispatcher.dispatch.request import AttemptStatus, RequestStatus, TaskStatus
 from dispatcher.dispatch.settle import settle
+from dispatcher.dispatch.transition import IllegalTransitionError
 from dispatcher.errors import OverloadedError, RequestError
 from dispatcher.identifiers import AgentId, ReplicaId, RequestId
 from dispatcher.intents.plan import Entity, EntityKind
 from dispatcher.protocol.frames import ResultFrame, ResultStatus, TaskFrame
 from dispatcher.protocol.link import Settlement
-from tests.dispatch.builders import QUOTE, assigner, intent, link, newest, result
+from dispatcher.store.ledger import SqlLedger
+from tests.dispatch.builders import QUOTE, Agents, Loads, assigner, intent, link, newest, result
 from tests.dispatch.conftest import Chain
 
 A1 = AgentId("a1")
@@ -29,7 +34,7 @@ async def test_an_accepted_attempt_reaches_its_agent_with_what_remains_of_its_ti
     amount = Entity(kind=EntityKind.AMOUNT, text="¥5", value=5.0, start=0, end=2)
     change = await chain.accept(intent(0, entities=(amount,)))
 
-    await chain.relay.publish(await chain.outbox.take())
+    await chain.relay.publish_next()
 
     frame = await _take(chain)
     state = await chain.ledger.read(change.after.request.request_id)
@@ -59,11 +64,11 @@ async def test_a_result_ends_the_request_and_counts_for_its_agent(chain: Chain) 
 async def test_a_result_publishes_the_task_that_waited_for_it(chain: Chain) -> None:
     quote = intent(1, QUOTE, links=(link("amount", (0, "amount")),))
     change = await chain.accept(intent(0), quote)
-    await chain.relay.publish(await chain.outbox.take())
+    await chain.relay.publish_next()
     await _take(chain)
 
     await chain.collector.on_result(result(newest(change.after)).model_dump_json().encode())
-    await chain.relay.publish(await chain.outbox.take())
+    await chain.relay.publish_next()
 
     frame = await _take(chain)
     assert frame.capability == QUOTE
@@ -85,7 +90,7 @@ async def test_an_agent_without_a_queue_is_followed_by_another_until_the_part_is
     await chain.outbox.take()
 
     await chain.collector.on_result(busy.model_dump_json().encode())
-    await chain.relay.publish(await chain.outbox.take())
+    await chain.relay.publish_next()
 
     state = await chain.ledger.read(change.after.request.request_id)
     assert state is not None
@@ -95,7 +100,7 @@ async def test_an_agent_without_a_queue_is_followed_by_another_until_the_part_is
 
 
 async def test_unclaimed_work_is_found_by_any_relay_as_far_as_its_agent_has_room(chain: Chain) -> None:
-    unclaimed = assigner(has_room=lambda _: False)
+    unclaimed = assigner(loads=Loads(room=0))
     for _ in range(3):
         await chain.accept(by=unclaimed)
     chain.loads.room = 2
@@ -165,3 +170,102 @@ async def test_more_waiters_than_the_limit_are_refused_and_an_unknown_request_is
 
     with pytest.raises(RequestError, match="does not exist"):
         await chain.waiters.wait(RequestId("nobody"), 1)
+
+
+async def test_a_batch_of_decisions_counts_each_before_the_next(chain: Chain) -> None:
+    change = await chain.accept(*(intent(position) for position in range(3)))
+
+    assert len(change.new_attempts()) == 3
+    assert chain.loads.open == {A1: 3}
+
+
+async def test_what_was_queued_too_long_is_left_to_the_ledger(chain: Chain) -> None:
+    change = await chain.accept()
+    stale = replace(chain.relay, rules=RelayRules(reply_to="results", stale_ms=0))
+
+    await stale.publish_next()
+
+    state = await chain.ledger.read(change.after.request.request_id)
+    assert state is not None
+    assert newest(state).status is AttemptStatus.DUE
+
+
+async def test_a_grant_that_was_revoked_meanwhile_is_not_sent(chain: Chain) -> None:
+    change = await chain.accept()
+    chain.granted = frozenset()
+
+    await chain.relay.publish_next()
+
+    state = await chain.ledger.read(change.after.request.request_id)
+    assert state is not None
+    assert state.attempts[0].status is AttemptStatus.NOT_STARTED
+    assert state.attempts[0].published_ms is None
+
+
+async def test_a_lost_task_is_published_again_once_its_agent_is_idle(chain: Chain) -> None:
+    await chain.accept()
+    await chain.relay.publish_next()
+    first = await _take(chain)
+
+    assert await chain.sweep.reconcile() == 0
+    chain.loads.idle = True
+    assert await chain.sweep.reconcile() == 1
+    assert await chain.relay.claim() == 1
+    await chain.relay.publish_next()
+
+    assert (await _take(chain)).token == first.token
+
+
+async def test_work_for_a_gone_agent_is_given_to_another(chain: Chain) -> None:
+    full = assigner(Agents("a1", "a2"), loads=Loads(room=0))
+    change = await chain.accept(by=full)
+    chain.loads.room = 0
+
+    assert await chain.relay.claim() == 1
+
+    state = await chain.ledger.read(change.after.request.request_id)
+    assert state is not None
+    assert [a.agent_id for a in state.attempts] == ["a1", "a2"]
+
+
+async def test_one_request_that_cannot_be_changed_does_not_hold_up_the_sweep(
+    chain: Chain, caplog: pytest.LogCaptureFixture
+) -> None:
+    rules = AttemptRules(request_timeout_ms=0)
+    broken = (await chain.accept(by=assigner(rules=rules))).after.request.request_id
+    fine = (await chain.accept(by=assigner(rules=rules))).after.request.request_id
+    books = replace(chain.books, ledger=RefusesOne(chain.ledger, broken))
+
+    touched = await replace(chain.sweep, books=books).look()
+
+    state = await chain.ledger.read(fine)
+    assert touched == 2
+    assert state is not None
+    assert state.request.status is RequestStatus.FAILED
+    assert "sweep.failed" in caplog.text
+
+
+class RefusesOne:
+    """A ledger whose rule for one request fails, as a fault in a rule would."""
+
+    def __init__(self, ledger: SqlLedger, request_id: RequestId) -> None:
+        self._ledger = ledger
+        self._request_id = request_id
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._ledger, name)
+
+    async def update(self, request_id: RequestId, decide: Decide) -> Change | None:
+        if request_id == self._request_id:
+            raise IllegalTransitionError("planted")
+        return await self._ledger.update(request_id, decide)
+
+
+async def test_at_shutdown_waiting_clients_get_the_state_as_it_stands(chain: Chain) -> None:
+    request_id = (await chain.accept()).after.request.request_id
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        waiting = group.create_task(chain.waiters.wait(request_id, 30))
+        await asyncio.wait([waiting], timeout=0)
+        chain.waiters.release()
+
+    assert waiting.result().request.status is RequestStatus.OPEN

@@ -1,12 +1,16 @@
 from dataclasses import replace
 
-from dispatcher.dispatch.expire import expire, not_delivered
-from dispatcher.dispatch.request import AttemptStatus, RequestStatus, ResultKind, TaskStatus
+import pytest
+
+from dispatcher.dispatch.assign import AttemptRules
+from dispatcher.dispatch.expire import expire, move_on, not_delivered, publish_again
+from dispatcher.dispatch.request import AttemptStatus, RequestState, RequestStatus, ResultKind, TaskStatus
 from dispatcher.dispatch.settle import settle
 from tests.dispatch.builders import (
     NOW,
     QUOTE,
     Agents,
+    Loads,
     accepted,
     assigner,
     intent,
@@ -81,7 +85,7 @@ def test_a_task_past_its_deadline_fails_and_later_results_are_late() -> None:
 
 
 def test_work_that_was_never_published_is_unavailable_at_its_deadline() -> None:
-    state = accepted(by=assigner(has_room=lambda _: False))
+    state = accepted(by=assigner(loads=Loads(room=0)))
 
     ended = expire(state, NOW + 30_000, assigner()).state
 
@@ -109,3 +113,91 @@ def test_no_attempt_is_made_after_the_deadline() -> None:
 
     assert len(lapsed.attempts) == 1
     assert task_of(lapsed).status is TaskStatus.OPEN
+
+
+def _reclaimed(state: RequestState) -> RequestState:
+    """The same, after a claim ran out: the attempt may have been sent."""
+    maybe_sent = replace(newest(state), published_ms=NOW)
+    return replace(state, attempts=(maybe_sent,))
+
+
+def test_after_a_lost_confirmation_a_refusal_does_not_start_the_task_elsewhere() -> None:
+    by = assigner(Agents("a1", "a2", idempotent=False))
+    state = _reclaimed(accepted(by=by))
+
+    step = not_delivered(state, NOW, newest(state), "refused", by)
+
+    assert step.state == state
+
+
+def test_after_a_lost_confirmation_an_idempotent_task_may_run_elsewhere() -> None:
+    by = assigner(Agents("a1", "a2"))
+    state = _reclaimed(accepted(by=by))
+
+    step = not_delivered(state, NOW, newest(state), "refused", by)
+
+    assert [a.status for a in step.state.attempts] == [AttemptStatus.LAPSED, AttemptStatus.DUE]
+
+
+def test_a_replica_whose_claim_is_over_can_say_nothing_about_the_attempt() -> None:
+    by = assigner(Agents("a1", "a2", idempotent=False))
+    state = accepted(by=by)
+
+    assert not_delivered(state, NOW + 10_000, newest(state), "refused", by).state == state
+    assert not_delivered(state, NOW, replace(newest(state), number=7), "refused", by).state == state
+
+
+def test_an_agent_that_may_not_run_it_twice_is_no_second_choice() -> None:
+    class Mixed(Agents):
+        def __call__(self, request, intent, task, tried):
+            made = super().__call__(request, intent, task, tried)
+            return replace(made, idempotent=made.decision.agent_id == "a1")
+
+    by = assigner(Mixed("a1", "a2"))
+    state = published(accepted(by=by))
+
+    lapsed = expire(state, NOW + 15_000, by).state
+
+    assert [a.agent_id for a in lapsed.attempts] == ["a1"]
+    assert task_of(lapsed).status is TaskStatus.OPEN
+
+
+def test_work_that_waits_for_a_gone_agent_moves_to_another() -> None:
+    by = assigner(Agents("a1", "a2", idempotent=False))
+    state = accepted(by=by)
+
+    step = move_on(state, NOW, newest(state), by)
+
+    assert [a.agent_id for a in step.state.attempts] == ["a1", "a2"]
+    assert step.state.attempts[0].error_code == "agent_gone"
+
+
+@pytest.mark.parametrize("sent", [True, False])
+def test_work_that_nobody_else_can_take_or_that_may_run_waits_unclaimed(sent: bool) -> None:
+    by = assigner(Agents("a1", "a2") if sent else Agents("a1"))
+    state = _reclaimed(accepted(by=by)) if sent else accepted(by=by)
+
+    after = move_on(state, NOW, newest(state), by).state
+
+    assert len(after.attempts) == 1
+    assert newest(after).status is AttemptStatus.DUE
+    assert newest(after).claimed_by is None
+    assert move_on(after, NOW, newest(after), by).state == after
+
+
+def test_work_at_its_third_attempt_does_not_move() -> None:
+    rules = AttemptRules(max_attempts=1)
+    by = assigner(Agents("a1", "a2"), rules=rules)
+    state = accepted(by=by)
+
+    assert len(move_on(state, NOW, newest(state), by).state.attempts) == 1
+
+
+def test_what_the_broker_lost_is_due_again_under_the_same_token() -> None:
+    state = published(accepted())
+
+    again = publish_again(state, NOW, newest(state)).state
+
+    assert newest(again).status is AttemptStatus.DUE
+    assert newest(again).token == newest(state).token
+    assert publish_again(again, NOW, newest(again)).state == again

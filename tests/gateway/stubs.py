@@ -283,6 +283,7 @@ class CapabilityRank:
     agent_cosines: Mapping[AgentId, float]
     cosine: float
     similarity: float
+    score: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -331,7 +332,11 @@ class Api:
     async def _trial(self, agent_id, declaration, texts):
         self.tried.append((agent_id, declaration, texts))
         rank = CapabilityRank(
-            capability=ORDER, agent_cosines={AgentId("order"): 0.7}, cosine=0.7, similarity=0.9
+            capability=ORDER,
+            agent_cosines={AgentId("order"): 0.7},
+            cosine=0.7,
+            similarity=0.9,
+            score=0.75,
         )
         return [Ranking(text=text, capabilities=[rank]) for text in texts]
 

@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dispatcher.errors import RequestError
-from dispatcher.gateway.body import MAX_DEPTH, check_media_type, digest_document, parse_document
+from dispatcher.gateway.body import check_media_type, digest_document, parse_document
+from dispatcher.protocol.storable import MAX_DEPTH
 from tests.gateway.bad_inputs import BAD_INPUTS, MARK
 
 STORABLE = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=8)

@@ -125,6 +125,16 @@ def test_a_required_field_nobody_can_give_is_missing():
     assert plan.intents[0].missing == ("reason",)
 
 
+def test_every_missing_field_says_what_to_ask_for():
+    number = {"type": "string", "description": "Which order is it?"}
+    schema = _schema("refund", {"order_number": number, "refund_reason": {}, "note": {}}, "order_number", "refund_reason")
+
+    (intent,) = _plan([_piece("refund")], schema).intents
+
+    assert intent.missing == ("order_number", "refund_reason")
+    assert intent.labels == ("Which order is it?", "refund reason")
+
+
 def test_a_required_field_that_lost_its_source_to_a_cycle_is_missing():
     first = _schema("a", {"f": {"x-from": "b/x"}}, "f")
     second = _schema("b", {"g": {"x-from": "a/x"}}, "g")

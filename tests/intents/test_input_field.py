@@ -114,13 +114,38 @@ def test_the_entity_kind_is_named_or_is_the_name(name, described, kind):
     assert field.entity is kind
 
 
+@pytest.mark.parametrize(
+    ("described", "label"),
+    [
+        ({"description": "The order's number", "title": "Number"}, "The order's number"),
+        ({"description": "订单号\n(十位数字)\t", "title": "Number"}, "订单号 (十位数字)"),
+        ({"description": " \n", "title": "Number"}, "Number"),
+        ({"description": 7, "title": ["Number"]}, "order no"),
+        ({"$ref": "#/$defs/No"}, "Ten digits"),
+        ({"description": "x" * 199 + " yz"}, "x" * 199),
+    ],
+)
+def test_a_person_is_asked_in_the_words_of_the_schema(described, label):
+    (field,) = input_fields(
+        {"properties": {"order_no": described}, "$defs": {"No": {"description": "Ten digits"}}}
+    )
+
+    assert field.label == label
+
+
+def test_a_name_without_words_is_its_own_label():
+    labels = [field.label for field in input_fields({"properties": {"__": {}, "": {}}})]
+
+    assert labels == ["__", ""]
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                ["type", "properties", "required", "anyOf", "$ref", "x-from", "x-entity", "enum", "const"]
+                "type properties required anyOf $ref x-from x-entity enum const title description".split()
             ),
             inner,
             max_size=4,
@@ -134,3 +159,4 @@ JSON = st.recursive(
 def test_no_schema_is_an_error(schema, value):
     for field in input_fields(schema):
         field.fitted(value)
+        assert len(field.label.splitlines()) <= 1

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,7 +62,7 @@ def build_capability(name: str, *texts: str) -> CapabilityDeclaration:
 
 
 def build_query(**given) -> Query:
-    known = {
+    known: dict[str, Any] = {
         "text": "where is my parcel",
         "capability": None,
         "similarity": 0.0,
@@ -128,7 +129,7 @@ def multilingual(use_model):
 
 
 @pytest.fixture
-def rows(data_dir: Path) -> Callable[[str], list[dict]]:
+def rows(data_dir: Path) -> Callable[[str], list[dict[str, Any]]]:
     return lambda name: [
         json.loads(line) for line in (data_dir / name).read_text(encoding="utf-8").splitlines()
     ]

@@ -89,9 +89,9 @@ def test_many_examples_outweigh_the_reference_rows():
 def test_reference_rows_follow_the_registrys_own_heights(both):
     observed = observe(both, BACKGROUND)
     outside = replace(observed.outside, score=observed.outside.score + 0.3)
-    raised = replace(
-        observed, outside=outside, inside=replace(observed.inside, score=observed.inside.score + 0.3)
-    )
+    inside = observed.inside
+    assert inside is not None
+    raised = replace(observed, outside=outside, inside=replace(inside, score=inside.score + 0.3))
     reference = load_reference(UseEncoder.encoder_id)
 
     low, high = (calibrate(one, reference, 2, MADE_OF) for one in (observed, raised))

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from dispatcher.identifiers import AgentId, Capability
@@ -28,7 +29,7 @@ def _entry(name, **cosines):
         capability=Capability(name),
         agent_cosines={AgentId(agent): cosine for agent, cosine in cosines.items()},
         cosine=best,
-        similarity=float(Curve(slope=10, intercept=-3)(best - 0.1)),
+        similarity=float(REGISTRY.similarity(np.array(best - 0.1))),
         score=best,
     )
 
@@ -92,7 +93,7 @@ def test_every_factor_of_the_score_is_kept(decide, directory):
 
     assert first.agent_id == "a"
     assert (first.cosine, first.success, first.headroom) == pytest.approx((0.8, 0.6, 0.7))
-    assert first.similarity == pytest.approx(float(Curve(slope=10, intercept=-3)(0.7)))
+    assert first.similarity == pytest.approx(float(REGISTRY.similarity(np.array(0.7))))
     assert first.score == pytest.approx(0.5 * first.similarity + 0.3 * 0.6 + 0.2 * 0.7)
 
 
@@ -215,7 +216,6 @@ def test_nothing_registered_is_out_of_scope(decide):
 
 def test_a_margin_admits_near_capabilities(decide, directory):
     directory.statuses |= {"a": replace(IDLE, running=8), "b": replace(IDLE, running=8)}
-    directory.agents[2] = replace(directory.agents[2])
     wide = replace(RANKING, capabilities=(_entry("track", a=0.8, b=0.7), _entry("refund", c=0.79)))
 
     assert decide(wide).agent_id == "a"

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from dispatcher.identifiers import Capability
+from dispatcher.identifiers import AgentId, Capability
 from dispatcher.protocol.declaration import Hours
 from dispatcher.registry.agent import AgentStatus, Liveness
 from dispatcher.routing.decision import Rejection
@@ -61,7 +61,7 @@ def test_what_does_not_fit_is_left_out_even_alone(prospect, demand, declared, st
 
 def test_the_first_failing_step_is_the_reason(prospect):
     gone = replace(IDLE, liveness=Liveness.OFFLINE)
-    demand = replace(DEMAND, environment="staging", payload_bytes=300_000, tried=frozenset({"a"}))
+    demand = replace(DEMAND, environment="staging", payload_bytes=300_000, tried=frozenset({AgentId("a")}))
 
     assert _reasons(prospect(status=gone), demand=demand) == {"a": Rejection.ENVIRONMENT}
     assert _reasons(prospect(status=gone), demand=replace(demand, environment="production")) == {
@@ -74,7 +74,7 @@ def test_a_suspect_agent_may_take_it(prospect):
 
 
 def test_a_tried_agent_is_left_out_only_while_there_is_another(prospect):
-    demand = replace(DEMAND, tried=frozenset({"a"}))
+    demand = replace(DEMAND, tried=frozenset({AgentId("a")}))
 
     assert _reasons(prospect("a"), prospect("b"), demand=demand) == {"a": Rejection.ALREADY_TRIED}
     assert _reasons(prospect("a"), demand=demand) == {}
@@ -88,7 +88,7 @@ def test_a_saturated_agent_is_left_out_only_while_another_is_below(prospect):
 
 
 def test_a_saturated_fresh_agent_goes_before_a_tried_free_one(prospect):
-    demand = replace(DEMAND, tried=frozenset({"b"}))
+    demand = replace(DEMAND, tried=frozenset({AgentId("b")}))
 
     assert _reasons(prospect("a", _busy(10)), prospect("b"), demand=demand) == {"b": Rejection.ALREADY_TRIED}
 

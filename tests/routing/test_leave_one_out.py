@@ -5,7 +5,7 @@ import pytest
 
 from dispatcher.identifiers import AgentId, Capability
 from dispatcher.routing import leave_one_out as rule
-from dispatcher.routing.leave_one_out import leave_one_out, registered
+from dispatcher.routing.leave_one_out import LeftOut, leave_one_out, registered
 from dispatcher.routing.prototype import DeclaredTexts, build_prototype, unit
 from dispatcher.routing.slots import Key
 
@@ -31,6 +31,12 @@ def _registry(*declared):
     return registered(prototypes, DIMENSIONS)
 
 
+def _left_out(registry) -> LeftOut:
+    found = leave_one_out(registry)
+    assert found is not None
+    return found
+
+
 PARCEL = ("parcel track", "parcel where", "parcel late")
 REFUND = ("refund money", "refund back", "refund when")
 
@@ -38,7 +44,7 @@ REFUND = ("refund money", "refund back", "refund when")
 def test_a_row_is_scored_against_its_prototype_without_it():
     registry = _registry(("parcel", "a", *PARCEL), ("refund", "b", *REFUND))
 
-    found = leave_one_out(registry)
+    found = _left_out(registry)
 
     without = unit(_vector("parcel track") + _vector("parcel late"))
     at = [row for row, vector in enumerate(found.vectors) if np.allclose(vector, _vector("parcel where"))]
@@ -47,24 +53,22 @@ def test_a_row_is_scored_against_its_prototype_without_it():
 
 
 def test_two_equal_agents_do_not_vouch_for_each_other():
-    one = leave_one_out(_registry(("parcel", "a", *PARCEL), ("refund", "b", *REFUND)))
-    two = leave_one_out(
-        _registry(("parcel", "a", *PARCEL), ("parcel", "a2", *PARCEL), ("refund", "b", *REFUND))
-    )
+    one = _left_out(_registry(("parcel", "a", *PARCEL), ("refund", "b", *REFUND)))
+    two = _left_out(_registry(("parcel", "a", *PARCEL), ("parcel", "a2", *PARCEL), ("refund", "b", *REFUND)))
 
     np.testing.assert_allclose(two.best, one.best, atol=1e-6)
     np.testing.assert_allclose(two.weight, one.weight)
 
 
 def test_capabilities_weigh_the_same_whatever_their_number_of_examples():
-    found = leave_one_out(_registry(("parcel", "a", *PARCEL), ("refund", "b", *REFUND[:2])))
+    found = _left_out(_registry(("parcel", "a", *PARCEL), ("refund", "b", *REFUND[:2])))
 
     assert sorted(found.weight.tolist()) == [0.75, 0.75, 1.5]
 
 
 def test_a_twin_under_another_tag_is_right_and_changes_no_score():
-    alone = leave_one_out(_registry(("parcel", "a", *PARCEL), ("refund", "b", *REFUND)))
-    twin = leave_one_out(
+    alone = _left_out(_registry(("parcel", "a", *PARCEL), ("refund", "b", *REFUND)))
+    twin = _left_out(
         _registry(("parcel", "a", *PARCEL), ("parcel.copy", "c", *PARCEL), ("refund", "b", *REFUND))
     )
 
@@ -74,8 +78,8 @@ def test_a_twin_under_another_tag_is_right_and_changes_no_score():
 
 
 def test_three_of_a_kind_are_all_twins():
-    alone = leave_one_out(_registry(("parcel", "a", *PARCEL), ("refund", "b", *REFUND)))
-    found = leave_one_out(
+    alone = _left_out(_registry(("parcel", "a", *PARCEL), ("refund", "b", *REFUND)))
+    found = _left_out(
         _registry(*((name, name, *PARCEL) for name in ("p1", "p2", "p3")), ("refund", "b", *REFUND))
     )
 
@@ -85,14 +89,14 @@ def test_three_of_a_kind_are_all_twins():
 
 
 def test_an_example_that_another_capability_wins_is_wrong():
-    found = leave_one_out(_registry(("parcel", "a", *PARCEL, "refund money back"), ("refund", "b", *REFUND)))
+    found = _left_out(_registry(("parcel", "a", *PARCEL, "refund money back"), ("refund", "b", *REFUND)))
 
     assert found.right.sum() == len(found.right) - 1
     assert found.twins == frozenset()
 
 
 def test_a_thief_without_examples_of_its_own_is_no_twin():
-    found = leave_one_out(_registry(("parcel", "a", *PARCEL), ("thief", "b", "parcel where late")))
+    found = _left_out(_registry(("parcel", "a", *PARCEL), ("thief", "b", "parcel where late")))
 
     assert found.twins == frozenset()
 
@@ -108,7 +112,7 @@ def test_a_large_registry_gives_the_first_examples_of_each_capability():
         for number in range(300)
     ]
 
-    found = leave_one_out(_registry(*many))
+    found = _left_out(_registry(*many))
 
     assert len(found.best) == rule.MAX_ROWS
     assert found.weight.sum() == pytest.approx(rule.MAX_ROWS, rel=1e-4)

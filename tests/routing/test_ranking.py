@@ -1,5 +1,7 @@
 """Tables of scores become rankings: order, scope and what is kept."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,7 @@ KEYS = [
 
 
 def _calibration(**changed):
-    known = {
+    known: dict[str, Any] = {
         "encoder_id": "encoder",
         "registry_version": 3,
         "kind": "self",

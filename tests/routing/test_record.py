@@ -5,14 +5,21 @@ from dataclasses import replace
 import orjson
 import pytest
 
+from dispatcher.identifiers import AgentId, Capability
 from dispatcher.routing.decision import Candidate, Decision, Outcome, Rejection, Weights
-from dispatcher.routing.record import decision_document, read_decision
+from dispatcher.routing.ranking import CapabilityScore, Ranking
+from dispatcher.routing.record import (
+    decision_document,
+    ranking_document,
+    read_decision,
+    read_ranking,
+)
 
 
 def _candidate(agent, rejection):
     return Candidate(
         agent_id=agent,
-        capability="track",
+        capability=Capability("track"),
         cosine=0.5,
         similarity=0.9,
         success=0.8,
@@ -28,8 +35,8 @@ def decision():
         text="快递到哪了",
         outcome=Outcome.SELECTED,
         reason="highest_score",
-        capability="track",
-        agent_id="a",
+        capability=Capability("track"),
+        agent_id=AgentId("a"),
         similarity=0.9,
         score=0.89,
         scope_score=0.4,
@@ -62,3 +69,27 @@ def test_what_a_later_version_adds_is_ignored(decision):
     document["candidates"][0]["new"] = 2
 
     assert read_decision(orjson.dumps(document).decode()) == decision
+
+
+def test_a_ranking_reads_back_equal():
+    score = CapabilityScore(
+        capability=Capability("track"),
+        agent_cosines={AgentId("a"): 0.5},
+        cosine=0.5,
+        similarity=0.9,
+        score=0.55,
+    )
+    ranking = Ranking(
+        text="快递到哪了",
+        capabilities=(score,),
+        scope_score=0.4,
+        scope_floor=0.2,
+        in_scope=True,
+        encoder_id="encoder",
+        registry_version=3,
+        calibration="self",
+        contrast=0.1,
+        scale=0.3,
+    )
+
+    assert read_ranking(ranking_document(ranking)) == ranking

@@ -1,5 +1,8 @@
 """Settings that can't be used are refused when they are made."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from dispatcher.errors import ConfigurationError
@@ -30,10 +33,12 @@ def test_weights_must_be_shares_of_one(weights):
 @pytest.mark.parametrize("value", [-0.01, 1.01])
 def test_shares_lie_between_0_and_1(name, value):
     with pytest.raises(ConfigurationError, match=name):
-        RoutingRules(**{name: value})
+        replace(RoutingRules(), **{name: value})
 
 
 @pytest.mark.parametrize("name", ["neighbours_kept", "group_kept", "search_limit", "retry_after_s"])
 def test_counts_are_positive(name):
+    changed: dict[str, Any] = {name: 0}
+
     with pytest.raises(ConfigurationError, match=name):
-        RoutingRules(**{name: 0})
+        replace(RoutingRules(), **changed)
