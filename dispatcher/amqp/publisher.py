@@ -101,7 +101,7 @@ class Publisher:
         """The lifetime that is left, as the broker wants it."""
         if message.lifetime_ms is None:
             return None
-        left_ms = message.lifetime_ms - int((self._connection.clock.monotonic() - begun) * 1000)
+        left_ms = message.lifetime_ms - round((self._connection.clock.monotonic() - begun) * 1000)
         if left_ms <= 0:
             raise RefusedError("the lifetime ended before the broker was reached", code="expired")
         return str(min(left_ms, _LONGEST_LIFETIME_MS))

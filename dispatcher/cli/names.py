@@ -31,7 +31,7 @@ def read_subject(role: Role, text: str) -> str:
 def read_caller(text: str) -> CallerId:
     """A caller's name: visible characters of any script, no spaces."""
     if not 1 <= len(text) <= MAX_CALLER_LENGTH or not text.isprintable() or " " in text:
-        raise ConfigurationError(f"a caller's name is 1 to {MAX_CALLER_LENGTH} visible characters")
+        raise ConfigurationError(f"a caller's name is 1 to {MAX_CALLER_LENGTH} visible characters, no spaces")
     return CallerId(text)
 
 

@@ -42,8 +42,8 @@ async def serve(
             if settings.auth.development:
                 logger.warning("development.no_keys", extra={"note": "every caller may do everything"})
             async with agents_inside(running, found):
-                _announce(listener)
                 with stopped_by_signals(running):
+                    _announce(listener)
                     await serve_app(running, listener)
 
 

@@ -20,13 +20,15 @@ _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 class CutKind(IntEnum):
     """What separates a clause from the one before; the larger, the surer that a new wish begins."""
 
-    CONNECTIVE = 1
-    COMMA = 2
-    JOINT = 3
+    LIST = 1
+    """A list mark: 、 or a space between Chinese words."""
+    CONNECTIVE = 2
+    COMMA = 3
+    JOINT = 4
     """A comma and a connective: ", and", "，还有"."""
-    ASIDE = 4
+    ASIDE = 5
     """A connective that announces something else: 另外, 顺便, by the way."""
-    SENTENCE = 5
+    SENTENCE = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,15 +68,16 @@ _WHOLE = (
 )
 _SENTENCE = r"[。！？；!?;\n\r…]|\.(?=\s|$|[" + _HAN + "])"
 _COMMA = r"[，,]|——"
-_WEAK = rf"、|(?<=[{_HAN}])[ \u3000]+(?=[{_HAN}])"
+_LIST = rf"、|(?<=[{_HAN}])[ \u3000]+(?=[{_HAN}])"
 _SCAN = re.compile(
     f"(?P<whole>{_WHOLE})|(?P<sentence>{_SENTENCE})|(?P<comma>{_COMMA})"
-    f"|(?P<aside>{_words(aside=True)})|(?P<connective>{_WEAK}|{_words(aside=False)})",
+    f"|(?P<list>{_LIST})|(?P<aside>{_words(aside=True)})|(?P<connective>{_words(aside=False)})",
     re.IGNORECASE,
 )
 _KINDS = {
     "sentence": CutKind.SENTENCE,
     "comma": CutKind.COMMA,
+    "list": CutKind.LIST,
     "aside": CutKind.ASIDE,
     "connective": CutKind.CONNECTIVE,
 }

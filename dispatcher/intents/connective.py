@@ -75,7 +75,7 @@ CHINESE = (
     Connectives(
         words=("还有", "还想", "还要", "还需要", "还得"),
         reason="one thing more; 还有 is also 'still have'",
-        not_before=("没", "多少", "几", "多久", "吗", "货"),
+        not_before=("没", "多少", "几", "多久", "吗", "货", "哪些", "其", "别"),
     ),
     Connectives(
         words=("再",),

@@ -26,8 +26,8 @@ class RuleDecomposer:
         texts = [_piece(message, clauses, span).text[: self._rules.ranked_characters] for span in spans]
         table = SpanTable(
             cuts=[clause.cut for clause in clauses],
-            asking=[_asks(message, clause) for clause in clauses],
-            standing=[is_standing(message[clause.start : clause.end]) for clause in clauses],
+            asking=[is_asking(*_said(message, clause)) for clause in clauses],
+            standing=[_stands(message, clause) for clause in clauses],
             ranks=dict(zip(spans, await rank(texts), strict=True)),
         )
         return tuple(_piece(message, clauses, span) for span in choose_spans(table, self._rules))
@@ -63,8 +63,15 @@ def _prefixed(pending: Clause | None, clause: Clause) -> Clause:
     return Clause(start=pending.start, end=clause.end, cut=pending.cut)
 
 
-def _asks(message: str, clause: Clause) -> bool:
-    return is_asking(message[clause.start : clause.end], message[clause.end : clause.end + 1])
+def _stands(message: str, clause: Clause) -> bool:
+    """The mark at the end of a sentence of many clauses says nothing of its last clause alone."""
+    words, mark = _said(message, clause)
+    return is_standing(words, mark if clause.cut is CutKind.SENTENCE else "")
+
+
+def _said(message: str, clause: Clause) -> tuple[str, str]:
+    """The clause and the character after it."""
+    return message[clause.start : clause.end], message[clause.end : clause.end + 1]
 
 
 def _piece(message: str, clauses: Sequence[Clause], span: Span) -> Piece:

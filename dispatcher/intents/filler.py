@@ -29,21 +29,21 @@ POINTING_EN = (
     "that that's these those one ones what what's which who where when why how is are was were be "
     "been am do does did done can could would will shall should may might must has have had not if so "
     "but or and then also too just only now again the an to for of on at with from by about as help "
-    "know see tell say let like want need any some here yes no all right"
+    "know see tell say let like want need any some here yes no all right check result results"
 )
 """Pronouns, auxiliaries, question words: without a noun or a full verb there is no topic."""
 
 POINTING_ZH = (
     "我 你 您 他 她 它 我们 你们 他们 这 那 这个 那个 这些 那些 这样 那样 的 了 吗 是 不 是不是 可以 "
     "可不可以 能 能不能 会 要 想 请 帮 帮我 帮忙 帮个忙 给我 一下 看 看看 查 查查 查一下 问 问问 "
-    "问一下 说 处理 解决 怎么 怎么办 怎么样 怎么回事 怎么说 什么 为什么 多少 哪里 哪个 谁 有 没有 "
-    "有没有 都 也 就 还 又 先 再 现在 好 到底 究竟 麻烦 下 告诉 知道 需要"
+    "问一下 说 处理 解决 怎么 怎么办 怎么样 怎么回事 怎么说 什么 为什么 多少 哪里 哪个 哪些 谁 有 没有 "
+    "有没有 都 也 就 还 又 先 再 现在 好 到底 究竟 麻烦 下 告诉 知道 需要 求 给 推荐 建议 结果 一个 一家 去"
 )
 
 _OPENERS_EN = (
     "is are am was were do does did can could would will should shall may has have tell show give find get "
     "make let help play book set send call remind check write explain order buy cancel change add remove "
-    "look turn open read translate recommend suggest track stop start"
+    "look turn open read translate recommend suggest track stop start any anything"
 )
 """Auxiliaries and verbs of request; they ask only where they open the clause."""
 
@@ -51,22 +51,24 @@ _QUESTION_EN = "what|what's|whats|which|who|who's|whose|where|where's|wheres|why
 _REQUEST_EN = "please|pls|plz|can you|could you"
 _ANYWHERE_EN = f"{_QUESTION_EN}|when|{_REQUEST_EN}|want|need|i'd like"
 _STANDING_ZH = (
-    "吗|呢|怎么|怎样|如何|什么|为何|是否|多[少大高长远久重贵快深宽]|哪|谁|几(?!乎|天前)|"
+    "吗|呢|怎么|怎样|如何|什么|为何|是否|多[少大高长远久重贵快深宽]|哪|谁|几(?!乎|天前|个)|"
     "能不能|可不可以|有没有|是不是|会不会|要不要|帮|给我|(?<!申)请|"
     "查|订(?!单|的)|讲|告诉|写|推荐|介绍|播放|打开|关掉|提醒|翻译"
 )
 _ANYWHERE_ZH = rf"{_STANDING_ZH}|(?<![重主])要|想"
 _REFERENCE = (
-    r"\b(?:it|its|them|they|their|this|that|these|those|ones?|he|him|she|her|his)\b"
-    "|它|(?<![其吉])他|她|这|那(?=[个些款件种家位])|该|其(?![他它实余中次])"
+    r"\b(?:it|its|them|they|their|this|that|these|those|ones?|he|him|she|her|his|there|nearby)\b"
+    r"|^(?:(?:and|but)\s+)?(?:or|if|for|with|without|because|since)\b"
+    "|它|(?<![其吉])他|她|这|那(?=[个些款件种家位里边])|该|其(?![实余中次])|别的|周边|附近|^(?:如果|要是|或者?|还是)"
 )
-"""Words whose meaning another clause gives."""
+"""Words whose meaning another clause gives, and words that continue one."""
 
 
 def _any_of(words: str) -> str:
     return "|".join(sorted(map(re.escape, words.split()), key=len, reverse=True))
 
 
+_MARKS = frozenset("?？")
 _COURTESY = frozenset(COURTESY_EN.split())
 _POINTING = frozenset(POINTING_EN.split()) | _COURTESY
 _COURTESY_ONLY = re.compile(rf"(?:{_any_of(COURTESY_ZH)}|\W)+")
@@ -94,16 +96,17 @@ def is_pointing(clause: str) -> bool:
 
 def is_asking(clause: str, mark: str = "") -> bool:
     """Reads like a wish; `mark` is the character after the clause."""
-    return mark in {"?", "？"} or _ASKING.search(_plain(clause)) is not None
+    return mark in _MARKS or _ASKING.search(_plain(clause)) is not None
 
 
-def is_standing(clause: str) -> bool:
-    """A wish that needs no other clause: a question or request in words of its own, no pronouns.
+def is_standing(clause: str, mark: str = "") -> bool:
+    """A question or request that needs no other clause: it refers to none and continues none.
 
     A desire is none ("I want to open a shop"): often it only says why the next clause asks.
     """
     plain = _plain(clause)
-    return _STANDING.search(plain) is not None and _REFERRING.search(plain) is None
+    asks = mark in _MARKS or _STANDING.search(plain) is not None
+    return asks and _REFERRING.search(plain) is None
 
 
 def _consists_of(clause: str, words: frozenset[str], chinese_only: re.Pattern[str]) -> bool:

@@ -23,6 +23,10 @@ from dispatcher.intents.plan import MAX_INTENTS, SpanRank
 
 Span = tuple[int, int]
 
+import os,json
+V=json.loads(os.environ.get('V','{}')); V={'commaoos':0,'sentoos':0,'in':0}|V
+_JOINING = frozenset({CutKind.CONNECTIVE, CutKind.JOINT})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecomposeRules:
@@ -89,11 +93,11 @@ def _stays_cut(whole: Span, at: int, table: SpanTable, rules: DecomposeRules) ->
         return True
     left, right, uncut = table.ranks[whole[0], at], table.ranks[at, whole[1]], table.ranks[whole]
     if left.in_scope == right.in_scope:
-        return _both_hold(left, right, uncut, rules)
+        return _both_hold(left, right, uncut, rules) or (left.in_scope and _is_apart(*_order((whole[0], at), (at, whole[1]), table), table))
     spans = (whole[0], at), (at, whole[1])
     good, other = spans if left.in_scope else spans[::-1]
     is_hidden = uncut.score >= rules.context_share * table.ranks[good].score
-    return table.asks(other) and (not is_hidden or _is_apart(other, good, table.cuts[at], table))
+    return table.asks(other) and (not is_hidden or _is_apart(other, *spans, table))
 
 
 def _both_hold(left: SpanRank, right: SpanRank, uncut: SpanRank, rules: DecomposeRules) -> bool:
@@ -135,7 +139,7 @@ def _join_context(spans: Sequence[Span], table: SpanTable, rules: DecomposeRules
 
 def _is_context(left: Span, right: Span, table: SpanTable, rules: DecomposeRules) -> bool:
     strong, weak = (left, right) if table.ranks[left].score >= table.ranks[right].score else (right, left)
-    if _is_apart(weak, strong, table.cuts[right[0]], table):
+    if _is_apart(weak, left, right, table):
         return False
     remark = not table.ranks[weak].in_scope and not table.asks(weak)
     share = rules.context_share if remark else 1.0
@@ -146,14 +150,24 @@ def _is_context(left: Span, right: Span, table: SpanTable, rules: DecomposeRules
     )
 
 
-def _is_apart(weak: Span, strong: Span, cut: CutKind, table: SpanTable) -> bool:
-    """Whether the weaker span is a wish of its own, however well both rank as one."""
-    differs = table.ranks[weak].capability != table.ranks[strong].capability
-    if table.ranks[weak].in_scope:
-        return differs and cut >= CutKind.ASIDE and table.asks(weak) and table.asks(strong)
-    if cut is CutKind.ASIDE:
-        return table.asks(weak)
-    return table.stands(weak) and (differs or cut >= CutKind.JOINT)
+def _order(l,r,table):
+    return (r if table.ranks[l].score >= table.ranks[r].score else l), l, r
+
+def _is_apart(weak: Span, left: Span, right: Span, table: SpanTable) -> bool:
+    """Whether the weaker of two spans is a wish of its own, however well both rank as one."""
+    cut = table.cuts[right[0]]
+    if not table.ranks[weak].in_scope:
+        if cut is CutKind.ASIDE:
+            return table.asks(weak)
+        if V['commaoos'] and cut is CutKind.COMMA:
+            return table.stands(left) and table.stands(right) and table.ranks[left].capability != table.ranks[right].capability
+        if V['sentoos'] and cut is CutKind.SENTENCE:
+            return table.stands(left) and table.stands(right) if V['sentoos']==2 else table.stands(weak)
+        return cut in _JOINING and table.stands(weak) and (weak == right or table.asks(right))
+    differs = table.ranks[left].capability != table.ranks[right].capability
+    if V['in'] and cut in _JOINING: return differs and table.stands(left) and table.stands(right)
+    if V['in']>1 and cut==CutKind.COMMA: return differs and table.stands(left) and table.stands(right)
+    return differs and cut >= CutKind.ASIDE and table.asks(left) and table.stands(right)
 
 
 def _drop_filler(spans: Sequence[Span], table: SpanTable, rules: DecomposeRules) -> list[Span]:

@@ -18,7 +18,7 @@ VERSION: Literal[1] = 1
 Text = Annotated[str, AfterValidator(storable)]
 """Text without NUL and half surrogate pairs: what an agent sends has to be kept."""
 Document = Annotated[dict[str, JsonValue], AfterValidator(storable)]
-"""A JSON object without what `storable` refuses: integers beyond 64 bits, more than 32 levels, ..."""
+"""A JSON object that has no flaw by `storable`."""
 Identifier = Annotated[Text, Field(min_length=1, max_length=128)]
 Token = Annotated[str, Field(min_length=16, max_length=128, pattern=r"^[!-~]+$")]
 """Visible ASCII: only that is compared in constant time."""
@@ -96,7 +96,8 @@ class ResultStatus(StrEnum):
 class ResultBody(BaseModel):
     """`text` is for a person, `data` for the intents that build on it.
 
-    What the ledger could not keep is refused here, as in all of a result frame: see `Document`.
+    A result frame is refused whose text or JSON can't be kept: integers beyond ±(2^63-1), numbers
+    that are not finite, NUL, half surrogate pairs, more than 32 levels.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)

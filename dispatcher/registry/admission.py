@@ -52,8 +52,6 @@ def admit(
         RegistrationError: The first rule that was broken.
     """
     agent_id, declaration = AgentId(frame.agent_id), frame.declaration
-    if "\x00" in frame.instance_id:
-        raise RegistrationError("the instance_id holds a NUL character", code="unstorable_text")
     check_declaration(declaration)
     _check_channel(declaration, rules.channels)
     instance = Instance(

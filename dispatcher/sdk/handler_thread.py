@@ -40,6 +40,39 @@ class Call:
     grace_s: float = 0.25
 
 
+class Run:
+    """One run of a handler: what is told when its time is up, and how it really ends."""
+
+    def __init__(self, call: Call, loop: asyncio.AbstractEventLoop) -> None:
+        self._call = call
+        self._outcome: asyncio.Future[Outcome] = loop.create_future()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the handler is surely not at work any more."""
+        return self._outcome.done()
+
+    async def answer(self) -> Outcome:
+        """The outcome within the call's time, `timeout` otherwise, whether or not the handler ended."""
+        outcome = await self.end_within(self._call.seconds + self._call.grace_s)
+        if outcome is None:
+            _log.warning("handler.stuck", extra=_facts(self._call))
+            return _timed_out(self._call)
+        return outcome
+
+    async def end_within(self, seconds: float) -> Outcome | None:
+        """How the handler ended, None if it hasn't for so many seconds. Waiting never disturbs it."""
+        await asyncio.wait([self._outcome], timeout=seconds)
+        return self._outcome.result() if self._outcome.done() else None
+
+    def end(self, outcome: Outcome | None) -> None:
+        """Take down how it ended; None when it was broken off, not by us."""
+        if outcome is None:
+            retry = self._call.handler.idempotent
+            outcome = failure("agent_error", "the handler was cancelled", can_retry=retry)
+        self._outcome.set_result(outcome)
+
+
 class HandlerThread:
     """Runs handlers, at most `places` at once.
 
@@ -88,22 +121,26 @@ class HandlerThread:
         """Free a place that was taken but not used."""
         self._taken -= 1
 
-    async def run(self, call: Call) -> Outcome:
+    def start(self, call: Call) -> Run:
         """Run the handler in a place taken before; the place is free again once the handler has ended."""
-        link_loop = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
+        run = Run(call, loop)
         try:
             future = self._start(call)
         except RuntimeError:
             self.give_back()
             raise
-        future.add_done_callback(lambda _: _tell(link_loop, self.give_back))
-        await asyncio.wait([asyncio.wrap_future(future)], timeout=call.seconds + call.grace_s)
-        if not future.done():
-            _log.warning("handler.stuck", extra=_facts(call))
-            return _timed_out(call)
-        if future.cancelled():
-            return failure("agent_error", "the handler was cancelled", can_retry=call.handler.idempotent)
-        return future.result()
+        future.add_done_callback(lambda ended: _tell(loop, lambda: self._end(run, ended)))
+        return run
+
+    async def run(self, call: Call) -> Outcome:
+        """The answer of a handler that is started now, in a place taken before."""
+        return await self.start(call).answer()
+
+    def _end(self, run: Run, future: Future[Outcome]) -> None:
+        self.give_back()
+        broken_off = future.cancelled() or future.exception() is not None
+        run.end(None if broken_off else future.result())
 
     def _start(self, call: Call) -> Future[Outcome]:
         if self._loop is None:
@@ -137,7 +174,7 @@ def _run_blocking(call: Call, future: Future[Outcome]) -> None:
     try:
         arguments = call.handler.arguments(call.fields, call.view)
         outcome = outcome_of(call.handler.function(*arguments))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise anything
+    except BaseException as error:  # noqa: BLE001 - its key would stay taken for ever
         outcome = _failed(call, error)
     future.set_result(outcome)
 
@@ -149,7 +186,16 @@ def _failed(call: Call, error: BaseException) -> Outcome:
         case RequestError():
             return failure(error.error_code, error.message)
     _log.warning("handler.failed", extra=_facts(call), exc_info=error)
-    return failure("agent_error", f"{type(error).__name__}: {error}", can_retry=call.handler.idempotent)
+    return failure("agent_error", _words(error), can_retry=call.handler.idempotent)
+
+
+def _words(error: BaseException) -> str:
+    """What the error says of itself, which is a handler's code too."""
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}"
+    except Exception:  # noqa: BLE001 - the rest of the failure is still to be told
+        return name
 
 
 def _timed_out(call: Call) -> Outcome:

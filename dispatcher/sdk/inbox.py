@@ -91,6 +91,10 @@ class Inbox(Protocol):
         """Judge and, on RUN, write the claim, as one step. RUN is durable when this returns."""
         ...
 
+    async def hold(self, key: str, owner: str, hold_s: float) -> None:
+        """Let the owner's unfinished claim hold for `hold_s` seconds from now, if it is still the owner's."""
+        ...
+
     async def finish(self, key: str, owner: str, outcome: bytes, *, retryable: bool) -> None:
         """Store how the owner's run ended; nothing happens if another has taken the key over."""
         ...

@@ -22,6 +22,7 @@ from dispatcher.protocol.frames import (
     RegistryRequest,
 )
 from dispatcher.protocol.link import Link
+from dispatcher.sdk.backoff import BackoffRules
 from dispatcher.sdk.load_window import LoadWindow
 
 CHECK_EVERY = 12
@@ -55,14 +56,6 @@ class InstanceIdentity:
     declaration: Declaration
     inbox: Literal["memory", "sqlite", "postgres"]
     key: str | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackoffRules:
-    """Seconds between tries to join: from `first_s`, doubling, to `longest_s`."""
-
-    first_s: float = 0.5
-    longest_s: float = 10.0
 
 
 class Membership:

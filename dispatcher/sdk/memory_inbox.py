@@ -48,6 +48,12 @@ class MemoryInbox(Inbox):
         )
         return judgement
 
+    async def hold(self, key: str, owner: str, hold_s: float) -> None:
+        """Move the end of the claim."""
+        record = self._running.get(key)
+        if record is not None and record.owner == owner:
+            self._running[key] = replace(record, expires_at=self._clock.monotonic() + hold_s)
+
     async def finish(self, key: str, owner: str, outcome: bytes, *, retryable: bool) -> None:
         """Keep the outcome for as long as the bounds allow."""
         record = self._running.get(key)

@@ -6,11 +6,13 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from dispatcher.protocol.frames import ResultBody, ResultFrame, ResultStatus, TaskFrame
+from dispatcher.protocol.frames import Document, ResultBody, ResultFrame, ResultStatus, TaskFrame, Text
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
 from dispatcher.sdk.reply import Answer, BusinessError, NeedsInput, Reply
 
 MAX_MESSAGE = 2000
+MAX_CODE = 64
+_TOLD_FLAWS, _TOLD_LEVELS = 3, 8
 _ENVELOPE_BYTES = 2048
 """More than everything in a result frame that is not in its outcome."""
 
@@ -25,11 +27,11 @@ class Outcome(BaseModel):
     status: ResultStatus
     result: ResultBody = ResultBody()
     business_error: bool = False
-    error_code: Annotated[str, Field(max_length=64)] | None = None
-    error_message: Annotated[str, Field(max_length=MAX_MESSAGE)] | None = None
+    error_code: Annotated[Text, Field(max_length=MAX_CODE)] | None = None
+    error_message: Annotated[Text, Field(max_length=MAX_MESSAGE)] | None = None
     can_retry: bool = False
-    usage: dict[str, JsonValue] = {}
-    context_update: dict[str, JsonValue] = {}
+    usage: Document = {}
+    context_update: Document = {}
 
     def encode(self) -> bytes:
         """The bytes an inbox stores."""
@@ -37,8 +39,11 @@ class Outcome(BaseModel):
 
     @classmethod
     def decode(cls, stored: bytes) -> "Outcome":
-        """What `encode` wrote."""
-        return cls.model_validate_json(stored)
+        """What `encode` wrote; an `agent_error` for what an earlier release stored and can't be sent."""
+        try:
+            return cls.model_validate_json(stored)
+        except ValidationError as error:
+            return failure("agent_error", f"the stored outcome can't be sent: {_flaws(error)}")
 
     def answer_to(self, task: TaskFrame, instance_id: str) -> bytes:
         """The encoded result frame for the delivery that asks, with its token and attempt (I5)."""
@@ -54,10 +59,21 @@ class Outcome(BaseModel):
 
 
 def failure(code: str, message: str, *, can_retry: bool = False) -> Outcome:
-    """An error for operators; the person who asked never sees `message`."""
+    """An error for operators; the person who asked never sees `message`.
+
+    Never fails itself: code and message are cut to their limits, what can't be sent in them becomes `?`.
+    """
     return Outcome(
-        status=ResultStatus.ERROR, error_code=code, error_message=message[:MAX_MESSAGE], can_retry=can_retry
+        status=ResultStatus.ERROR,
+        error_code=_sendable(code)[:MAX_CODE],
+        error_message=_sendable(message)[:MAX_MESSAGE],
+        can_retry=can_retry,
     )
+
+
+def too_large(size: int) -> Outcome:
+    """What is told instead of a reply of `size` bytes."""
+    return failure("result_too_large", f"the reply has {size} bytes, the limit is {MAX_FRAME_BYTES}")
 
 
 BUSY = Outcome(status=ResultStatus.BUSY, error_code="busy", can_retry=True)
@@ -74,11 +90,12 @@ def outcome_of(answer: Answer) -> Outcome:
     try:
         outcome = _translate(answer)
         size = len(outcome.encode())
-    except (ValidationError, ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         _log.warning("reply.unusable", extra={"reason": type(error).__name__})
-        return failure("agent_error", f"the reply is not a JSON object with text: {error}")
+        why = _flaws(error) if isinstance(error, ValidationError) else str(error)
+        return failure("agent_error", f"the reply can't be sent: {why}")
     if size > MAX_FRAME_BYTES - _ENVELOPE_BYTES:
-        return failure("result_too_large", f"the reply has {size} bytes, the limit is {MAX_FRAME_BYTES}")
+        return too_large(size)
     return outcome
 
 
@@ -114,3 +131,15 @@ def _document(data: BaseModel | Mapping[str, Any] | None) -> dict[str, Any]:
     if isinstance(data, BaseModel):
         return data.model_dump(mode="json")
     return {} if data is None else dict(data)
+
+
+def _flaws(error: ValidationError) -> str:
+    """Where and why, without the values themselves."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    return "; ".join(
+        f"{'.'.join(map(str, flaw['loc'][:_TOLD_LEVELS]))}: {flaw['msg']}" for flaw in found[:_TOLD_FLAWS]
+    )
+
+
+def _sendable(text: str) -> str:
+    return str(text).replace("\x00", "?").encode(errors="replace").decode()

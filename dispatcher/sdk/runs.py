@@ -10,7 +10,6 @@ import random
 from dataclasses import dataclass, field
 
 from dispatcher.clock import Clock
-from dispatcher.errors import UnavailableError
 from dispatcher.protocol.frames import ResultStatus, TaskFrame
 from dispatcher.protocol.link import Link
 from dispatcher.sdk.agent import Agent
@@ -55,7 +54,8 @@ class Parts:
     handlers: HandlerThread
     clock: Clock
     rules: IntakeRules = field(default_factory=IntakeRules)
-    chance: random.Random = field(default_factory=random.Random)
+    chance: random.Random = field(default_factory=random.Random)  # noqa: S311 - keeps no secret
+    """Spreads the tries of many instances."""
 
 
 class Runs:
@@ -119,14 +119,12 @@ class Runs:
                 return _answer_without_run(judgement, handler, in_time=in_time, out_of_time=left <= 0)
             has_place = False  # the run has it now
             run = self._start(task, handler, received + task.budget_ms / 1000)
-            return await self._answer(task, run)
+            return await self._answer(task, run, group)
         finally:
             if has_place:
                 parts.handlers.give_back()
             if run is None or run.has_ended:
                 self._release(task)
-            else:
-                group.create_task(self._see_out(task, run))
 
     def _claim(self, task: TaskFrame, handler: Handler, left: float, *, may_start: bool) -> Claim:
         return Claim(
@@ -150,3 +148,76 @@ class Runs:
             grace_s=kept / 2,
         )
         return self._parts.handlers.start(call)
+
+    async def _answer(self, task: TaskFrame, run: Run, group: asyncio.TaskGroup) -> Outcome:
+        began = self._parts.clock.monotonic()
+        outcome = await run.answer()
+        self._count(task, began, outcome)
+        if run.has_ended:
+            await self._store(task, outcome)
+        else:
+            group.create_task(self._see_out(task, run))
+        return outcome
+
+    async def _see_out(self, task: TaskFrame, run: Run) -> None:
+        """Keep the claim of a run past its budget until it ends, and store how; the key is free then.
+
+        Cancelled, it leaves the key taken: the handler may still be at work.
+        """
+        margin_s = self._parts.rules.claim_margin_s
+        try:
+            while (outcome := await run.end_within(margin_s / 2)) is None:
+                await self._hold(task, margin_s)
+            _log.info("run.ended_late", extra={**_facts(task), "status": outcome.status})
+            await self._store(task, outcome)
+        finally:
+            if run.has_ended:
+                self._release(task)
+
+    async def _hold(self, task: TaskFrame, seconds: float) -> None:
+        try:
+            await self._parts.inbox.hold(task.idempotency_key, self._parts.owner, seconds)
+        except Exception:  # noqa: BLE001 - whatever ails the inbox, the run has to be seen out
+            _log.exception("inbox.failed", extra=_facts(task))
+
+    async def _store(self, task: TaskFrame, outcome: Outcome) -> None:
+        try:
+            await self._parts.inbox.finish(
+                task.idempotency_key, self._parts.owner, outcome.encode(), retryable=outcome.can_retry
+            )
+        except Exception:  # noqa: BLE001 - the result is known here and now: telling it beats keeping it back
+            _log.exception("inbox.failed", extra=_facts(task))
+
+    def _release(self, task: TaskFrame) -> None:
+        self._here.pop(task.idempotency_key).set()
+
+    def _count(self, task: TaskFrame, began: float, outcome: Outcome) -> None:
+        now = self._parts.clock.monotonic()
+        failed = outcome.status is ResultStatus.ERROR or outcome.business_error
+        self._window.add(
+            FinishedCall(capability=task.capability, finished_at=now, seconds=now - began, failed=failed)
+        )
+
+
+def _answer_without_run(
+    judgement: Judgement, handler: Handler, *, in_time: bool, out_of_time: bool
+) -> Outcome | None:
+    match judgement.verdict:
+        case Verdict.REPLAY if judgement.outcome is not None:
+            return Outcome.decode(judgement.outcome)
+        case Verdict.ELSEWHERE if not out_of_time:
+            return None
+        case Verdict.NOT_STARTED:
+            return BUSY if in_time else EXPIRED
+        case Verdict.FULL:
+            return BUSY
+    return outcome_unknown(idempotent=handler.idempotent)
+
+
+def _facts(task: TaskFrame) -> dict[str, object]:
+    return {
+        "request_id": task.request_id,
+        "task_id": task.task_id,
+        "capability": task.capability,
+        "attempt": task.attempt,
+    }

@@ -17,9 +17,10 @@ from dispatcher.protocol.link import Link
 from dispatcher.sdk.agent import Agent, ChannelKind, checked_name
 from dispatcher.sdk.handler_thread import HandlerThread
 from dispatcher.sdk.inbox import Inbox
-from dispatcher.sdk.intake import Intake, IntakeRules, Parts
+from dispatcher.sdk.intake import Intake
 from dispatcher.sdk.load_window import LoadWindow
 from dispatcher.sdk.membership import InstanceIdentity, Membership
+from dispatcher.sdk.runs import IntakeRules, Parts
 
 _log = logging.getLogger(__name__)
 
@@ -29,7 +30,8 @@ class RuntimeOptions:
     """How one instance runs. Times are seconds.
 
     `instance_name` is stable over restarts: registering fences an older process of that name.
-    `environment` overrides the agent's own. On a stop, work in hand gets `drain_s`.
+    `environment` overrides the agent's own. On a stop, work in hand has
+    `drain_s` to end and its results to be published; what is left then is given back.
     """
 
     instance_name: str = "main"
@@ -114,7 +116,7 @@ class Runtime:
             await self._clock.sleep(self._options.reconnect_s)
 
     async def _drain(self) -> None:
-        self._intake.draining = True
+        self._intake.drain()
         _log.info("drain.started", extra={"agent_id": self._agent.agent_id, "in_hand": self._intake.in_hand})
         try:
             async with asyncio.timeout(self._options.drain_s):

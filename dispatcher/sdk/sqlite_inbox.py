@@ -69,6 +69,14 @@ class SqliteInbox(Inbox):
         """Judge and, on RUN, write the claim in one transaction."""
         return await self._call(lambda: self._claim(claim))
 
+    async def hold(self, key: str, owner: str, hold_s: float) -> None:
+        """Write the new end of the claim in one transaction."""
+        change = (
+            f"UPDATE inbox SET expires_at = {_NOW} + ?, touched_at = {_NOW} "  # noqa: S608 - a constant
+            "WHERE key = ? AND owner = ? AND outcome IS NULL"
+        )
+        await self._call(lambda: self._connection.execute(change, (hold_s, key, owner)))
+
     async def finish(self, key: str, owner: str, outcome: bytes, *, retryable: bool) -> None:
         """Write the outcome in one transaction."""
         change = (

@@ -86,7 +86,7 @@ async def open_engine(url: str) -> AsyncIterator[Database]:
 def _parse(url: str) -> URL:
     try:
         parsed = make_url(url)
-    except ArgumentError:
+    except (ArgumentError, ValueError):  # ValueError: the port is no number
         raise ConfigurationError(
             "the database URL can't be read; use sqlite:///path or postgresql://user@host/name"
         ) from None

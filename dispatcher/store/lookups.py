@@ -35,9 +35,14 @@ class CallerKey(NamedTuple):
     idempotency_key: str
 
 
-_BY_KEYS = select(
+_BY_PAIRS = select(
     requests.c.caller, requests.c.idempotency_key, requests.c.request_id, requests.c.body_digest
-).where(tuple_(requests.c.caller, requests.c.idempotency_key).in_(bindparam("keys", expanding=True)))
+).where(tuple_(requests.c.caller, requests.c.idempotency_key).in_(bindparam("pairs", expanding=True)))
+_BY_PAIRS_ON_SQLITE = _BY_PAIRS.where(
+    requests.c.caller.in_(bindparam("callers", expanding=True)),
+    requests.c.idempotency_key.in_(bindparam("keys", expanding=True)),
+)
+"""SQLite uses no index for pairs, but one for their halves."""
 _DUE = attempts.c.status == AttemptStatus.DUE
 _PUBLISHED = attempts.c.status == AttemptStatus.PUBLISHED
 _OUTCOME_MEMORY_MS = 24 * 3600 * 1000
@@ -54,8 +59,13 @@ async def read_decisions(database: Database, request_id: RequestId) -> tuple[Dec
 
 async def find_by_keys(database: Database, keys: Sequence[CallerKey]) -> list[KeyedRequest | None]:
     """See `Ledger.find_by_key`; one query for all, one answer for each."""
+    wanted: dict[str, Sequence[object]] = {"pairs": padded(keys)}
+    if not database.is_postgres:
+        wanted["callers"] = padded(key.caller for key in keys)
+        wanted["keys"] = padded(key.idempotency_key for key in keys)
+    query = _BY_PAIRS if database.is_postgres else _BY_PAIRS_ON_SQLITE
     async with database.reading() as connection:
-        found = (await connection.execute(_BY_KEYS, {"keys": padded(keys)})).all()
+        found = (await connection.execute(query, wanted)).all()
     known = {
         CallerKey(row.caller, row.idempotency_key): KeyedRequest(
             request_id=row.request_id, body_digest=row.body_digest

@@ -4,6 +4,7 @@ import pytest
 
 from dispatcher.channel.channel import Inbound
 from dispatcher.channel.in_process import InProcessChannel, InProcessRules
+from dispatcher.channel.result_intake import ResultRules
 from dispatcher.errors import OutcomeUnknownError
 from dispatcher.protocol.link import Settlement
 
@@ -78,7 +79,7 @@ async def test_closing_waits_for_results_in_hand():
 
 
 async def test_a_result_that_is_not_taken_before_closing_stays_with_the_agent():
-    channel = InProcessChannel(InProcessRules(requeue_pause_s=0))
+    channel = InProcessChannel(InProcessRules(results=ResultRules(requeue_pause_s=0)))
     offered = asyncio.Event()
 
     async def not_now(_: bytes) -> Settlement:

@@ -6,14 +6,25 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from dispatcher.channel.task_queue import QueueRules, TaskConsumer, TaskQueue
+from dispatcher.clock import SystemClock
 from dispatcher.protocol.link import Settlement
 
 LIMIT = 2
 LENGTH = 5
 
 
+class HeldClock(SystemClock):
+    """Shows the time that the test says."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
 class TaskQueueMachine(RuleBasedStateMachine):
-    """Whatever happens, each accepted task is in exactly one place and none is handed out too often."""
+    """Whatever happens, each accepted task is in exactly one place; none goes out too often or too late."""
 
     consumers = Bundle("consumers")
 
@@ -22,7 +33,11 @@ class TaskQueueMachine(RuleBasedStateMachine):
         self.dead: list[bytes] = []
         self.done: list[bytes] = []
         self.accepted: list[bytes] = []
-        self.queue = TaskQueue(QueueRules(max_length=LENGTH, delivery_limit=LIMIT), self.dead.append)
+        self.clock = HeldClock()
+        rules = QueueRules(max_length=LENGTH, delivery_limit=LIMIT)
+        self.queue = TaskQueue(rules, self.dead.append, self.clock)
+        self.expiries: dict[bytes, float] = {}
+        self.held: set[object] = set()
         self.open: dict[TaskConsumer, ExitStack] = {}
         self.prefetch: dict[TaskConsumer, int] = {}
 
@@ -40,10 +55,15 @@ class TaskQueueMachine(RuleBasedStateMachine):
             self.open.pop(consumer).close()
 
     @rule()
-    def put(self) -> None:
+    def let_time_pass(self) -> None:
+        self.clock.now += 1
+
+    @rule(budget=st.integers(1, 4))
+    def put(self, budget: int) -> None:
         body = b"%d" % len(self.accepted)
-        is_full = len(self.queue._waiting) >= LENGTH
-        if self.queue.put(body):
+        self.expiries[body] = self.clock.now + budget
+        is_full = sum(entry.expires_at > self.clock.now for entry in self.queue._waiting) >= LENGTH
+        if self.queue.put(body, self.expiries[body]):
             self.accepted.append(body)
             assert not is_full
         else:
@@ -70,6 +90,12 @@ class TaskQueueMachine(RuleBasedStateMachine):
             assert not any(consumer.has_room for consumer in self.open)
 
     @invariant()
+    def nothing_goes_out_after_its_time(self) -> None:
+        held = {delivery for consumer in self.open for delivery in consumer.unsettled}
+        assert all(self.expiries[delivery.body] > self.clock.now for delivery in held - self.held)
+        self.held = held
+
+    @invariant()
     def nothing_alive_was_given_back_too_often(self) -> None:
         assert all(entry.returns <= LIMIT for entry in self.queue._waiting)
 
@@ -79,9 +105,36 @@ TestTaskQueue = TaskQueueMachine.TestCase
 
 def test_consumers_get_tasks_in_turn():
     dead: list[bytes] = []
-    queue = TaskQueue(QueueRules(), dead.append)
+    queue = TaskQueue(QueueRules(), dead.append, HeldClock())
     with queue.consumed(10) as first, queue.consumed(10) as second:
         for number in range(6):
-            queue.put(b"%d" % number)
+            queue.put(b"%d" % number, expires_at=1)
 
         assert len(first.unsettled) == len(second.unsettled) == 3
+
+
+def test_what_expired_behind_a_busy_consumer_is_dead_and_the_next_one_goes_out():
+    dead, clock = [], HeldClock()
+    queue = TaskQueue(QueueRules(), dead.append, clock)
+    with queue.consumed(1) as busy:
+        for body, expires_at in ((b"first", 1), (b"late", 1), (b"next", 2)):
+            queue.put(body, expires_at)
+        clock.now = 1
+        (first,) = busy.unsettled
+        asyncio.run(first.settle(Settlement.ACK))
+
+        assert [delivery.body for delivery in busy.unsettled] == [b"next"]
+    assert dead == [b"late"]
+
+
+def test_what_expired_takes_no_room():
+    dead, clock = [], HeldClock()
+    queue = TaskQueue(QueueRules(max_length=2), dead.append, clock)
+    queue.put(b"long", expires_at=9)
+    queue.put(b"short", expires_at=1)
+    assert not queue.put(b"refused", expires_at=9)
+
+    clock.now = 1
+
+    assert queue.put(b"next", expires_at=9)
+    assert dead == [b"short"]

@@ -19,10 +19,12 @@ from dispatcher.protocol.topology import DELIVERY_LIMIT, MAX_FRAME_BYTES
 
 DEADLINE_S = 30.0
 ORDER = AgentId("order")
+RESULT_TRIES = 3
+"""How often a channel under test offers a result whose handling fails."""
 Kept = TypeVar("Kept")
 
 
-def task(text: str, agent_id: AgentId = ORDER) -> TaskFrame:
+def task(text: str, agent_id: AgentId = ORDER, *, budget_ms: int = 60_000) -> TaskFrame:
     """A task frame that can be told from others by its text."""
     return TaskFrame(
         request_id="request",
@@ -33,15 +35,20 @@ def task(text: str, agent_id: AgentId = ORDER) -> TaskFrame:
         agent_id=agent_id,
         capability="order.query",
         payload=TaskPayload(text=text),
-        budget_ms=1000,
-        start_within_ms=1000,
+        budget_ms=budget_ms,
+        start_within_ms=budget_ms,
         reply_to="results",
     )
 
 
+def frame_text(body: bytes) -> str:
+    """The text of an encoded task frame."""
+    return TaskFrame.model_validate_json(body).payload.text
+
+
 def text_of(delivery: Delivery) -> str:
     """The text of a delivered task frame."""
-    return TaskFrame.model_validate_json(delivery.body).payload.text
+    return frame_text(delivery.body)
 
 
 @dataclass
@@ -216,6 +223,56 @@ class ChannelBehaviour(ABC):
 
             assert text_of(third) == "first"
 
+    async def test_a_task_that_waited_longer_than_its_budget_is_dead_and_never_delivered(self):
+        async with self.make() as world:
+            await world.channel.prepare(ORDER)
+            await world.channel.send(ORDER, task("late", budget_ms=1))
+            await world.channel.send(ORDER, task("next"))
+
+            dead = await world.next_dead_task(ORDER)
+            async with consuming(world.link) as deliveries:
+                got = text_of(await following(deliveries))
+
+            assert (frame_text(dead), got) == ("late", "next")
+
+    async def test_a_backlog_is_not_delivered_to_an_agent_that_comes_back_too_late(self):
+        async with self.make() as world:
+            await world.channel.prepare(ORDER)
+            for number in range(5):
+                await world.channel.send(ORDER, task(str(number), budget_ms=1))
+
+            dead = [frame_text(await world.next_dead_task(ORDER)) for _ in range(5)]
+            async with consuming(world.link) as deliveries:
+                await world.channel.send(ORDER, task("fresh"))
+                got = text_of(await following(deliveries))
+
+            assert (dead, got) == ([str(number) for number in range(5)], "fresh")
+
+    async def test_a_task_given_back_after_its_budget_is_not_delivered_again(self):
+        async with self.make() as world, consuming(world.link, prefetch=1) as deliveries:
+            await world.channel.prepare(ORDER)
+            await world.channel.send(ORDER, task("held", budget_ms=1_000))
+            held = await following(deliveries)
+            await world.channel.send(ORDER, task("later", budget_ms=1_000))
+            await world.channel.send(ORDER, task("next"))
+            assert frame_text(await world.next_dead_task(ORDER)) == "later"
+
+            await held.settle(Settlement.REQUEUE)
+            got = text_of(await following(deliveries))
+
+            assert (text_of(held), got) == ("held", "next")
+
+    async def test_a_task_without_budget_is_not_sent(self):
+        async with self.make() as world, consuming(world.link) as deliveries:
+            await world.channel.prepare(ORDER)
+
+            with pytest.raises(RefusedError) as refused:
+                await world.channel.send(ORDER, task("nothing left", budget_ms=0))
+            await world.channel.send(ORDER, task("next"))
+
+            assert refused.value.error_code == "expired"
+            assert text_of(await following(deliveries)) == "next"
+
     async def test_no_more_than_prefetch_tasks_are_unsettled(self):
         async with self.make() as world, consuming(world.link, prefetch=1) as busy:
             await world.channel.prepare(ORDER)
@@ -244,7 +301,7 @@ class ChannelBehaviour(ABC):
             dead = await world.next_dead_task(ORDER)
 
             assert text_of(good) == "good"
-            assert TaskFrame.model_validate_json(dead).payload.text == "poison"
+            assert frame_text(dead) == "poison"
 
     async def test_a_task_given_back_too_often_ends_in_the_dead_letters(self):
         async with self.make() as world, consuming(world.link) as deliveries:
@@ -255,7 +312,7 @@ class ChannelBehaviour(ABC):
                 await (await following(deliveries)).settle(Settlement.REQUEUE)
             dead = await world.next_dead_task(ORDER)
 
-            assert TaskFrame.model_validate_json(dead).payload.text == "poison"
+            assert frame_text(dead) == "poison"
 
     async def test_a_full_queue_refuses_and_takes_again_when_there_is_room(self):
         async with self.make(max_length=2) as world:
@@ -292,12 +349,9 @@ class ChannelBehaviour(ABC):
             await world.received.until(lambda: len(world.received.results) == 3)
             assert set(world.received.results) == {b"result"}
 
-    @pytest.mark.parametrize(
-        "answer", [Settlement.DEAD, ValueError("broken handler")], ids=["dead", "raised"]
-    )
-    async def test_a_result_nobody_can_use_goes_to_the_dead_letters(self, answer: Settlement | Exception):
+    async def test_a_result_nobody_can_use_goes_to_the_dead_letters(self):
         async with self.make() as world:
-            world.received.answers.append(answer)
+            world.received.answers.append(Settlement.DEAD)
 
             await world.link.publish_result(b"unreadable")
             await world.link.publish_result(b"good")
@@ -305,6 +359,23 @@ class ChannelBehaviour(ABC):
             await world.received.until(lambda: b"good" in world.received.results)
             assert await world.next_dead_result() == b"unreadable"
             assert sorted(world.received.results) == [b"good", b"unreadable"]
+
+    async def test_a_result_whose_handling_failed_is_offered_again(self):
+        async with self.make() as world:
+            world.received.answers.append(ValueError("a fault of ours"))
+
+            await world.link.publish_result(b"result")
+
+            await world.received.until(lambda: world.received.results == [b"result"] * 2)
+
+    async def test_a_result_whose_handling_always_fails_goes_to_the_dead_letters(self):
+        async with self.make() as world:
+            world.received.answers.extend([ValueError("a fault of ours")] * RESULT_TRIES)
+
+            await world.link.publish_result(b"poison")
+
+            assert await world.next_dead_result() == b"poison"
+            assert world.received.results == [b"poison"] * RESULT_TRIES
 
     async def test_a_registry_call_gets_its_own_reply(self):
         async with self.make(replicas=2) as world:

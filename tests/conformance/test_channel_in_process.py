@@ -1,12 +1,22 @@
 """The in-process channel passes the suite."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from dispatcher.channel.in_process import InProcessChannel, InProcessRules
+from dispatcher.channel.result_intake import ResultRules
 from dispatcher.channel.task_queue import QueueRules
+from dispatcher.clock import SystemClock
 from dispatcher.identifiers import AgentId, ReplicaId
-from tests.conformance.channel_behaviour import ChannelBehaviour, Recorder, Replica, World
+from tests.conformance.channel_behaviour import (
+    DEADLINE_S,
+    RESULT_TRIES,
+    ChannelBehaviour,
+    Recorder,
+    Replica,
+    World,
+)
 
 
 class TestInProcessChannel(ChannelBehaviour):
@@ -15,11 +25,17 @@ class TestInProcessChannel(ChannelBehaviour):
     @asynccontextmanager
     async def make(self, *, replicas: int = 1, max_length: int | None = None) -> AsyncIterator[World]:
         queue = QueueRules() if max_length is None else QueueRules(max_length=max_length)
-        channel = InProcessChannel(InProcessRules(queue=queue, requeue_pause_s=0))
+        results = ResultRules(requeue_pause_s=0, tries=RESULT_TRIES)
+        channel = InProcessChannel(InProcessRules(queue=queue, results=results))
         received = Recorder()
+        seen: list[bytes] = []
 
         async def next_dead(_agent_id: AgentId | None = None) -> bytes:
-            return channel.dead_letters[-1]
+            async with asyncio.timeout(DEADLINE_S):
+                while len(channel.dead_letters) <= len(seen):
+                    await SystemClock().sleep(0)
+            seen.append(channel.dead_letters[len(seen)])
+            return seen[-1]
 
         async with channel.open(received.inbound()):
             yield World(

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import aio_pika
 import pytest
+from aio_pika.abc import AbstractIncomingMessage
 
 from dispatcher.amqp.connection import ConnectionRules
 from dispatcher.channel.channel import Channel
 from dispatcher.channel.rabbit_inbound import InboundRules
 from dispatcher.channel.rabbitmq import RabbitChannel
+from dispatcher.channel.result_intake import ResultRules
 from dispatcher.errors import ConfigurationError, OutcomeUnknownError, UnavailableError, UnroutableError
 from dispatcher.identifiers import AgentId, InstanceId, ReplicaId, RequestId, new_id
 from dispatcher.protocol.link import Settlement
@@ -20,6 +22,7 @@ from dispatcher.sdk.rabbitmq import LinkRules, RabbitLink
 from tests.conformance.channel_behaviour import (
     DEADLINE_S,
     ORDER,
+    RESULT_TRIES,
     ChannelBehaviour,
     Recorder,
     Replica,
@@ -51,14 +54,14 @@ def own_topology(max_length: int | None = None) -> Topology:
     )
 
 
-async def next_message(url: str, queue_name: str) -> bytes:
+async def next_message(url: str, queue_name: str) -> AbstractIncomingMessage:
     async with asyncio.timeout(DEADLINE_S), await aio_pika.connect(url) as connection:
         channel = await connection.channel()
         queue = await channel.get_queue(queue_name)
         async with queue.iterator() as messages:
             async for message in messages:
                 await message.ack()
-                return message.body
+                return message
     raise AssertionError(queue_name)
 
 
@@ -74,6 +77,12 @@ async def delete_queues(url: str, prefix: str) -> None:
 async def rabbit_world(
     url: str, topology: Topology, *, replicas: int = 1, rules: ConnectionRules = IMPATIENT
 ) -> AsyncIterator[World]:
+    async def next_dead_task(agent_id: AgentId) -> bytes:
+        return (await next_message(url, topology.dead_queue(agent_id))).body
+
+    async def next_dead_result() -> bytes:
+        return (await next_message(url, topology.dead_results_queue)).body
+
     opened: list[Replica] = []
     async with AsyncExitStack() as stack:
         for _ in range(replicas):
@@ -83,7 +92,7 @@ async def rabbit_world(
                 topology,
                 replica_id,
                 connection_rules=rules,
-                inbound_rules=InboundRules(requeue_pause_s=0),
+                inbound_rules=InboundRules(results=ResultRules(requeue_pause_s=0, tries=RESULT_TRIES)),
             )
             await stack.enter_async_context(channel.open(received.inbound()))
             opened.append(Replica(replica_id=replica_id, channel=channel, received=received))
@@ -97,8 +106,8 @@ async def rabbit_world(
         yield World(
             replicas=opened,
             link=link,
-            next_dead_task=lambda agent_id: next_message(url, topology.dead_queue(agent_id)),
-            next_dead_result=lambda: next_message(url, topology.dead_results_queue),
+            next_dead_task=next_dead_task,
+            next_dead_result=next_dead_result,
         )
 
 
@@ -133,6 +142,19 @@ class TestRabbitChannel(ChannelBehaviour):
                 await changed.channel.prepare(ORDER)
 
             await changed.channel.send(ORDER, task("first"))
+        await delete_queues(self.url, topology.prefix)
+
+    async def test_an_operator_sees_why_a_task_is_dead_and_it_does_not_expire_again_there(self):
+        topology = own_topology()
+        async with rabbit_world(self.url, topology) as world:
+            await world.channel.prepare(ORDER)
+
+            await world.channel.send(ORDER, task("late", budget_ms=1))
+            dead = await next_message(self.url, topology.dead_queue(ORDER))
+
+        (death,) = dead.headers["x-death"]
+        assert (death["reason"], death["queue"]) == ("expired", topology.task_queue(ORDER))
+        assert (dead.expiration, dead.correlation_id) == (None, "request")
         await delete_queues(self.url, topology.prefix)
 
     async def test_concurrent_unroutable_sends_all_raise(self):

@@ -14,11 +14,12 @@ from dispatcher.dispatch.accept import Arrival, first_step
 from dispatcher.dispatch.assign import Assigner
 from dispatcher.dispatch.bookkeeper import Bookkeeper
 from dispatcher.dispatch.collector import Collector
-from dispatcher.dispatch.ledger import Change, Offer
+from dispatcher.dispatch.ledger import Change, Decide, Offer
 from dispatcher.dispatch.outbox import Outbox
 from dispatcher.dispatch.relay import Relay, RelayRules
 from dispatcher.dispatch.request import ChatMessage
 from dispatcher.dispatch.sweep import Sweep
+from dispatcher.dispatch.transition import IllegalTransitionError
 from dispatcher.dispatch.waiters import Waiters
 from dispatcher.identifiers import AgentId, CallerId, Capability, ReplicaId, RequestId, new_id
 from dispatcher.intents.plan import Intent, Plan
@@ -28,11 +29,22 @@ from dispatcher.store.schema import upgrade
 from tests.dispatch.builders import Agents, Loads, assigner, intent
 
 
+class FaultyLedger(SqlLedger):
+    """The real ledger, but changing `refused` fails as a fault in a rule would."""
+
+    refused: RequestId | None = None
+
+    async def update(self, request_id: RequestId, decide: Decide) -> Change | None:
+        if request_id == self.refused:
+            raise IllegalTransitionError("planted")
+        return await super().update(request_id, decide)
+
+
 @dataclass
 class Chain:
     """One replica without HTTP, understanding and loops; tests move it step by step."""
 
-    ledger: SqlLedger
+    ledger: FaultyLedger
     channel: InProcessChannel
     by: Assigner
     loads: Loads
@@ -89,7 +101,7 @@ async def open_chain(folder: Path, agents: Agents) -> AsyncIterator[Chain]:
     url = f"sqlite:///{folder / 'ledger.db'}"
     await upgrade(url)
     async with open_engine(url) as database:
-        ledger = SqlLedger(database, clock=SystemClock())
+        ledger = FaultyLedger(database, clock=SystemClock())
         async with ledger.running():
             loads = Loads()
             by = assigner(agents, loads=loads)

@@ -6,17 +6,15 @@ from dataclasses import replace
 import pytest
 
 from dispatcher.dispatch.assign import AttemptRules
-from dispatcher.dispatch.ledger import Change, Decide
+from dispatcher.dispatch.ledger import Decide
 from dispatcher.dispatch.relay import RelayRules
 from dispatcher.dispatch.request import AttemptStatus, RequestStatus, TaskStatus
 from dispatcher.dispatch.settle import settle
-from dispatcher.dispatch.transition import IllegalTransitionError
 from dispatcher.errors import OverloadedError, RequestError
 from dispatcher.identifiers import AgentId, ReplicaId, RequestId
 from dispatcher.intents.plan import Entity, EntityKind
 from dispatcher.protocol.frames import ResultFrame, ResultStatus, TaskFrame
 from dispatcher.protocol.link import Settlement
-from dispatcher.store.ledger import SqlLedger
 from tests.dispatch.builders import QUOTE, Agents, Loads, assigner, intent, link, newest, result
 from tests.dispatch.conftest import Chain
 
@@ -234,31 +232,15 @@ async def test_one_request_that_cannot_be_changed_does_not_hold_up_the_sweep(
     rules = AttemptRules(request_timeout_ms=0)
     broken = (await chain.accept(by=assigner(rules=rules))).after.request.request_id
     fine = (await chain.accept(by=assigner(rules=rules))).after.request.request_id
-    books = replace(chain.books, ledger=RefusesOne(chain.ledger, broken))
+    chain.ledger.refused = broken
 
-    touched = await replace(chain.sweep, books=books).look()
+    touched = await chain.sweep.look()
 
     state = await chain.ledger.read(fine)
     assert touched == 2
     assert state is not None
     assert state.request.status is RequestStatus.FAILED
     assert "sweep.failed" in caplog.text
-
-
-class RefusesOne:
-    """A ledger whose rule for one request fails, as a fault in a rule would."""
-
-    def __init__(self, ledger: SqlLedger, request_id: RequestId) -> None:
-        self._ledger = ledger
-        self._request_id = request_id
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._ledger, name)
-
-    async def update(self, request_id: RequestId, decide: Decide) -> Change | None:
-        if request_id == self._request_id:
-            raise IllegalTransitionError("planted")
-        return await self._ledger.update(request_id, decide)
 
 
 async def test_at_shutdown_waiting_clients_get_the_state_as_it_stands(chain: Chain) -> None:

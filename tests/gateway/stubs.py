@@ -41,6 +41,7 @@ from dispatcher.routing.decision import Candidate, Decision, Outcome, Rejection,
 
 ORDER = Capability("order.query")
 SECRET = Capability("secret.thing")
+ALWAYS_SENT = frozenset({"content-type", "content-length"})
 ALICE, BOB, ADMIN, ORDER_AGENT = "ard_alice", "ard_bob", "ard_admin", "ard_order"
 IDENTITIES = {
     ALICE: Identity(role=Role.CALLER, subject="alice", grants=frozenset({ORDER})),
@@ -368,7 +369,10 @@ class Api:
             assert problem["detail"]
         item = documented_path(path) if self.parts.rules.docs else None
         if item is not None and method.lower() in item:
-            assert str(response.status_code) in item[method.lower()]["responses"], response.text
+            responses = item[method.lower()]["responses"]
+            assert str(response.status_code) in responses, response.text
+            documented = {name.lower() for name in responses[str(response.status_code)].get("headers", {})}
+            assert set(response.headers) - ALWAYS_SENT <= documented
 
 
 @cache

@@ -185,6 +185,7 @@ def test_a_trial_shows_where_a_declaration_would_rank(api):
     ranking = TrialReply.model_validate_json(response.content).rankings[0]
     assert (ranking.text, ranking.rank) == ("hi", 1)
     assert ranking.capabilities[0].agents == {"order": 0.7}
+    assert ranking.capabilities[0].score == 0.75
     assert api.tried[0][0] == "order"
 
 

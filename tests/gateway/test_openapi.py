@@ -93,6 +93,16 @@ def test_the_hot_routes_headers_are_documented(document):
     assert [p["name"] for p in parameters] == ["Idempotency-Key", "Prefer"]
 
 
+def test_the_headers_that_tell_a_client_what_to_do_next_are_documented(document):
+    responses = document["paths"]["/v1/chat"]["post"]["responses"]
+
+    for status in ("200", "202"):
+        assert {"Location", "Idempotency-Replayed"} <= set(responses[status]["headers"])
+    for operation in operations(document).values():
+        if "503" in operation["responses"]:
+            assert set(operation["responses"]["503"]["headers"]) == {"Retry-After"}
+
+
 def test_every_operation_says_what_it_does(document):
     assert all(op["summary"] and op["description"] for op in operations(document).values())
 

@@ -144,6 +144,8 @@ class Replica:
         self.prepared: list[AgentId] = []
         self.announced = 0
         self.failure: Exception | None = None
+        self.no_queue: Exception | None = None
+        self.before_queue: Callable[[], Awaitable[object]] | None = None
         effects = Effects(on_change=self._on_change, prepare=self._prepare, announce=self._announce)
         self.registrar = Registrar(
             repository=repository,
@@ -159,6 +161,10 @@ class Replica:
         self.snapshots.append(snapshot)
 
     async def _prepare(self, agent_id: AgentId) -> None:
+        if self.before_queue is not None:
+            await self.before_queue()
+        if self.no_queue is not None:
+            raise self.no_queue
         self.prepared.append(agent_id)
 
     async def _announce(self) -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from dispatcher.errors import RegistrationError, UnavailableError
+from dispatcher.errors import ConfigurationError, RegistrationError, UnavailableError
 from dispatcher.identifiers import AgentId, Capability, LeaseId
 from dispatcher.registry.agent import Liveness
 
@@ -79,10 +79,6 @@ async def test_a_refused_registration_leaves_nothing(
     assert code == "memory_inbox_not_idempotent"
     assert (repository.agents, repository.rows, replica.snapshots) == ({}, {}, [])
     assert (replica.prepared, replica.announced) == ([], 0)
-
-
-async def test_a_nul_in_the_instance_id_is_refused(replica, registration):
-    assert await refusal(replica.registrar.register(registration(instance_id="a\x00"))) == "unstorable_text"
 
 
 async def test_an_instance_id_of_another_agent_is_refused(replica, registration):

@@ -22,6 +22,7 @@ class Program:
     def __init__(
         self, *command: str, folder: Path = ROOT, variables: Mapping[str, str] | None = None
     ) -> None:
+        self.command = command
         self.output: list[str] = []
         self._printed = threading.Condition()
         self._process = subprocess.Popen(

@@ -28,6 +28,7 @@ class StubDelivery:
 
     def __init__(self, body: bytes) -> None:
         self.body = body
+        self.is_lost = False
         self.settlements: list[Settlement] = []
         self._settled = asyncio.Event()
 
@@ -52,6 +53,7 @@ class StubLink:
         self.beats: asyncio.Queue[dict[str, object]] = asyncio.Queue()
         self.results: asyncio.Queue[ResultFrame] = asyncio.Queue()
         self.publish_errors: list[Exception] = []
+        self.tries = 0
         self.prefetch = 0
         self.consumers = 0
         self._heartbeat_ms = heartbeat_ms
@@ -73,6 +75,7 @@ class StubLink:
         self.beats.put_nowait(json.loads(frame))
 
     async def publish_result(self, frame: bytes) -> None:
+        self.tries += 1
         if self.publish_errors:
             raise self.publish_errors.pop(0)
         self.results.put_nowait(ResultFrame.model_validate_json(frame))

@@ -127,6 +127,31 @@ async def test_a_problem_becomes_an_error_with_its_code():
     assert caught.value.problem == problem
 
 
+async def test_a_refused_body_says_where_and_why():
+    errors = [
+        {"pointer": "/message", "reason": "Must hold at least one visible character."},
+        {"pointer": "", "reason": "No."},
+    ]
+    client, _ = client_over(responding({"detail": "The body does not fit.", "errors": errors}, status=422))
+
+    with pytest.raises(CallError) as caught:
+        await client.chat(" ")
+
+    assert caught.value.message == (
+        "The body does not fit. /message: Must hold at least one visible character. the body: No."
+    )
+
+
+@pytest.mark.parametrize("errors", ["no list", [1, "two"], None])
+async def test_errors_in_another_form_are_left_out(errors):
+    client, _ = client_over(responding({"detail": "The body does not fit.", "errors": errors}, status=422))
+
+    with pytest.raises(CallError) as caught:
+        await client.chat(" ")
+
+    assert caught.value.message == "The body does not fit."
+
+
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b""])
 async def test_an_error_without_a_problem_still_has_its_status(body):
     client, _ = client_over(HttpResponse(status=502, headers={}, body=body))

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from dispatcher.errors import RequestError
 from dispatcher.protocol.frames import ResultStatus
 from dispatcher.sdk.agent import Agent
 from dispatcher.sdk.handler_thread import Call, HandlerThread
@@ -65,6 +66,30 @@ async def test_no_exception_ends_more_than_its_own_run(error):
     assert [outcome.error_code for outcome in outcomes] == ["agent_error", "agent_error"]
 
 
+class UnspeakableError(Exception):
+    def __str__(self) -> str:
+        raise ValueError
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyboardInterrupt(),
+        GeneratorExit(),
+        asyncio.CancelledError(),
+        UnspeakableError(),
+        ValueError("NUL \x00"),
+        RequestError("no", code="c" * 100),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_however_a_blocking_handler_fails_its_end_is_told(error):
+    def fails() -> str:
+        raise error
+
+    assert (await outcome_of_run(fails)).status is ResultStatus.ERROR
+
+
 async def test_a_handler_that_cancels_itself_has_failed():
     async def cancels() -> str:
         raise asyncio.CancelledError
@@ -113,20 +138,18 @@ async def test_a_stuck_handler_is_answered_for_and_keeps_its_place_until_it_ends
     stuck = call_of(blocks if kind == "thread" else blocks_the_loop, seconds=0.02)
     async with HandlerThread(1) as handlers:
         handlers.take_place()
-        outcome = await handlers.run(stuck)
-        has_place = handlers.take_place()
+        run = handlers.start(stuck)
+        answer = await run.answer()
+        had_ended, has_place = run.has_ended, handlers.take_place()
         let_go.set()
-        await asyncio.to_thread(_join_blocking_handlers)
+        end = await run.end_within(WAIT_S)
 
-    assert outcome.error_code == "timeout"
+    assert answer.error_code == "timeout"
+    assert not had_ended
     assert not has_place
+    assert end is not None
+    assert end.result.text == "late"
     assert handlers.running == 0
-
-
-def _join_blocking_handlers() -> None:
-    for thread in threading.enumerate():
-        if thread.name.startswith("handler-"):
-            thread.join(WAIT_S)
 
 
 async def test_leaving_does_not_wait_for_a_stuck_handler():

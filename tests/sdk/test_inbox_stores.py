@@ -70,6 +70,34 @@ async def test_a_lapsed_claim_is_taken_over_only_if_idempotent(inbox):
     assert verdicts == [Verdict.UNKNOWN, Verdict.RUN]
 
 
+async def test_a_claim_that_is_held_on_does_not_lapse(inbox):
+    await inbox.claim(claim(owner="slow", hold_s=0.0))
+
+    await inbox.hold("k", "slow", 60.0)
+
+    assert (await inbox.claim(claim(idempotent=True))).verdict is Verdict.ELSEWHERE
+
+
+async def test_who_lost_a_claim_cannot_hold_it(inbox):
+    await inbox.claim(claim(owner="slow", hold_s=0.0))
+    await inbox.claim(claim(owner="me", idempotent=True, hold_s=0.0))
+
+    await inbox.hold("k", "slow", 60.0)
+
+    assert (await inbox.claim(claim(owner="other", idempotent=True))).verdict is Verdict.RUN
+
+
+async def test_what_is_finished_or_unknown_is_not_held(inbox):
+    await inbox.claim(claim())
+    await inbox.finish("k", "me", b"done", retryable=False)
+
+    await inbox.hold("k", "me", 60.0)
+    await inbox.hold("unheard", "me", 60.0)
+
+    assert (await inbox.claim(claim())).verdict is Verdict.REPLAY
+    assert (await inbox.claim(claim("unheard"))).verdict is Verdict.RUN
+
+
 async def test_who_lost_a_claim_cannot_finish_it(inbox):
     await inbox.claim(claim(owner="slow", hold_s=0.0))
     await inbox.claim(claim(owner="me", idempotent=True))

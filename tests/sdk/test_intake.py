@@ -1,85 +1,17 @@
 """One delivery from arrival to settlement (I2, I4, I5)."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 
-from dispatcher.clock import SystemClock
-from dispatcher.errors import OutcomeUnknownError, UnavailableError
+from dispatcher.errors import UnavailableError
 from dispatcher.protocol.frames import ResultStatus
 from dispatcher.protocol.link import Settlement
-from dispatcher.sdk.agent import Agent
-from dispatcher.sdk.handler_thread import HandlerThread
-from dispatcher.sdk.inbox import Claim, Inbox
-from dispatcher.sdk.intake import Intake, IntakeRules, Parts
-from dispatcher.sdk.load_window import LoadWindow
+from dispatcher.sdk.inbox import Claim
 from dispatcher.sdk.memory_inbox import MemoryInbox
-from dispatcher.sdk.task_view import TaskView
+from dispatcher.sdk.runs import IntakeRules
 from tests.sdk.stub_link import StubDelivery, StubLink, task_frame
-
-RULES = IntakeRules(pause_s=0.0, look_s=0.001)
-
-
-class Work:
-    """An agent whose handlers count their runs; `work.wait` runs until let go."""
-
-    def __init__(self, *, max_load: int = 8) -> None:
-        self.runs: list[TaskView] = []
-        self.fail_first = 0
-        self.loop = asyncio.get_running_loop()
-        self.began = asyncio.Event()
-        self.let_go = asyncio.Event()
-        self.agent = Agent("tester", max_load=max_load)
-        self.agent.handler("work.do", description="Works.", idempotent=True)(self.do)
-        self.agent.handler("work.once", description="Works once.")(self.do)
-        self.agent.handler("work.wait", description="Waits.", idempotent=True)(self.wait)
-
-    def do(self, task: TaskView) -> str:
-        self.runs.append(task)
-        if len(self.runs) <= self.fail_first:
-            raise ValueError("not yet")
-        return f"run {len(self.runs)}"
-
-    async def wait(self, task: TaskView) -> str:
-        self.runs.append(task)
-        let_go = asyncio.Event()
-        self.loop.call_soon_threadsafe(self._watch, asyncio.get_running_loop(), let_go)
-        await let_go.wait()
-        return f"run {len(self.runs)}"
-
-    def _watch(self, handlers_loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
-        self.began.set()
-        self._waiting = (handlers_loop, event)
-
-    def finish(self) -> None:
-        handlers_loop, event = self._waiting
-        handlers_loop.call_soon_threadsafe(event.set)
-
-
-@asynccontextmanager
-async def intake_of(
-    work: Work, link: StubLink, inbox: Inbox | None = None, *, owner: str = "instance-1"
-) -> AsyncIterator[Intake]:
-    async with HandlerThread(work.agent.max_load) as handlers:
-        parts = Parts(
-            agent=work.agent,
-            owner=owner,
-            link=link,
-            inbox=inbox or MemoryInbox(),
-            handlers=handlers,
-            clock=SystemClock(),
-            rules=RULES,
-        )
-        yield Intake(parts, LoadWindow())
-
-
-async def handled(intake: Intake, task) -> StubDelivery:
-    body = task if isinstance(task, bytes) else task.model_dump_json().encode()
-    delivery = StubDelivery(body)
-    await intake.handle(delivery)
-    return delivery
+from tests.sdk.working import Work, handled, intake_of
 
 
 async def test_a_task_is_run_answered_and_acknowledged():
@@ -234,7 +166,7 @@ async def test_a_full_inbox_is_busy_and_its_place_is_free_again():
 async def test_while_draining_new_work_is_busy():
     work, link = Work(), StubLink()
     async with intake_of(work, link) as intake:
-        intake.draining = True
+        intake.drain()
         await handled(intake, task_frame())
 
     assert (await link.result()).status is ResultStatus.BUSY
@@ -263,7 +195,7 @@ async def test_what_another_process_runs_is_given_back_while_draining():
     work, link, inbox = Work(), StubLink(), MemoryInbox()
     await inbox.claim(Claim(key="request-1:0", owner="x", attempt=1, idempotent=True, hold_s=60))
     async with intake_of(work, link, inbox) as intake:
-        intake.draining = True
+        intake.drain()
         delivery = await handled(intake, task_frame())
 
     assert await delivery.settlement() is Settlement.REQUEUE
@@ -290,19 +222,6 @@ async def test_after_a_crash_only_an_idempotent_task_runs_again(capability, runs
     assert len(work.runs) == runs
     assert result.error_code == (None if runs else "outcome_unknown")
     assert not result.can_retry
-
-
-async def test_a_result_that_could_not_be_published_is_given_back_and_replayed():
-    work, link = Work(), StubLink()
-    link.publish_errors = [OutcomeUnknownError("no confirm")]
-    async with intake_of(work, link) as intake:
-        first = await handled(intake, task_frame("work.once"))
-        second = await handled(intake, task_frame("work.once"))
-
-    assert await first.settlement() is Settlement.REQUEUE
-    assert await second.settlement() is Settlement.ACK
-    assert (await link.result()).result.text == "run 1"
-    assert len(work.runs) == 1
 
 
 class BrokenInbox(MemoryInbox):
@@ -333,9 +252,10 @@ async def test_without_the_inbox_nothing_runs_and_the_task_is_given_back(error):
     assert intake.in_hand == 0
 
 
-async def test_a_result_is_told_even_when_it_could_not_be_stored():
+@pytest.mark.parametrize("error", [UnavailableError("disk"), RuntimeError("a bug")])
+async def test_a_result_is_told_even_when_it_could_not_be_stored(error):
     work, link = Work(), StubLink()
-    async with intake_of(work, link, BrokenInbox("finish", UnavailableError("disk"))) as intake:
+    async with intake_of(work, link, BrokenInbox("finish", error)) as intake:
         delivery = await handled(intake, task_frame())
 
     assert await delivery.settlement() is Settlement.ACK

@@ -11,8 +11,9 @@ from dispatcher.errors import OutcomeUnknownError, RegistrationError
 from dispatcher.identifiers import InstanceId
 from dispatcher.protocol.declaration import CapabilityDeclaration, Declaration
 from dispatcher.protocol.frames import Frame, RefusedFrame
+from dispatcher.sdk.backoff import BackoffRules
 from dispatcher.sdk.load_window import LoadWindow
-from dispatcher.sdk.membership import CHECK_EVERY, BackoffRules, InstanceIdentity, Membership
+from dispatcher.sdk.membership import CHECK_EVERY, InstanceIdentity, Membership
 from tests.sdk.stub_link import WAIT_S, StubLink, refused
 
 

@@ -14,6 +14,17 @@ class Total(BaseModel):
     total: float
 
 
+class Identity(BaseModel):
+    id: int
+
+
+def nested(levels: int) -> list[object]:
+    inside: list[object] = []
+    for _ in range(levels - 1):
+        inside = [inside]
+    return inside
+
+
 def test_text_alone_is_a_success():
     outcome = outcome_of("done")
 
@@ -56,6 +67,18 @@ def test_a_business_error_is_a_success_that_counts_as_failure():
         Reply(data={"at": object()}),
         Reply(data={"rate": float("nan")}),
         Reply(text="\ud800"),
+        Reply(text="a\x00b"),
+        Reply(data={"id": 2**70}),
+        Reply(data={"id": 10**5000}),
+        Reply(data={"\ud800": 1}),
+        Reply(data={"a\x00b": 1}),
+        Reply(data={"deep": nested(32)}),
+        Reply(data={"deep": nested(5000)}),
+        Reply(usage={"calls": 2**63}),
+        Reply(context_update={"seen": "\x00"}),
+        Identity(id=2**70),
+        NeedsInput("Which\x00?"),
+        BusinessError("Sold\x00out."),
         RootModel[list[int]]([1]),
     ],
 )
@@ -67,6 +90,34 @@ def test_what_cannot_be_sent_is_an_agent_error(answer):
         "agent_error",
         False,
     )
+
+
+def test_an_operator_is_told_where_a_reply_is_wrong_but_not_what_it_holds():
+    outcome = outcome_of(Reply(data={"id": 2**70}))
+
+    assert (
+        outcome.error_message == "the reply can't be sent: data: Value error, holds an integer beyond 64 bits"
+    )
+
+
+def test_a_reply_at_the_bounds_is_sent():
+    data = {"most": 2**63 - 1, "least": -(2**63) + 1, "deep": nested(31)}
+
+    assert outcome_of(Reply(data=data)).result.data == data
+
+
+def test_what_an_earlier_release_stored_and_cannot_be_sent_is_an_agent_error():
+    stored = b'{"status": "success", "result": {"data": {"id": 1180591620717411303424}}}'
+
+    assert Outcome.decode(stored).error_code == "agent_error"
+
+
+def test_a_failure_can_always_be_told():
+    outcome = failure("c\x00" * 64, "half a \ud800 pair and \x00" + "x" * 5000)
+
+    assert outcome.error_code == "c?" * 32
+    assert outcome.error_message.startswith("half a ? pair and ?x")
+    assert Outcome.decode(outcome.encode()) == outcome
 
 
 def test_a_reply_over_the_frame_limit_is_an_error_of_its_own():

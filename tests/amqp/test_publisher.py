@@ -1,0 +1,99 @@
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from dispatcher.amqp.alongside import alongside
+from dispatcher.amqp.connection import DEFAULT_RULES, Connection
+from dispatcher.amqp.publisher import Message, Publisher
+from dispatcher.clock import SystemClock
+from dispatcher.errors import RefusedError
+
+LIMIT_S = 5
+
+
+class HeldClock(SystemClock):
+    """Shows the time that the test says."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@dataclass
+class Wire:
+    """A channel that keeps what was published, without a broker."""
+
+    expirations: list[str | None] = field(default_factory=list)
+
+    async def get_underlay_channel(self) -> "Wire":
+        return self
+
+    async def basic_publish(self, _body: bytes, *, properties: Any, **_more: object) -> None:
+        self.expirations.append(properties.expiration)
+
+
+@dataclass
+class LateConnection:
+    """A connection that comes up when the test says."""
+
+    wire: Wire = field(default_factory=Wire)
+    clock: HeldClock = field(default_factory=HeldClock)
+    may_open: asyncio.Event = field(default_factory=asyncio.Event)
+    rules = DEFAULT_RULES
+    name = "late"
+
+    @asynccontextmanager
+    async def channels(self, *_: object, **__: object) -> AsyncIterator[tuple[Wire, ...]]:
+        await self.may_open.wait()
+        yield (self.wire,)
+
+
+def message(lifetime_ms: int | None) -> Message:
+    return Message(exchange="task", key="order", body=b"{}", kind="task", lifetime_ms=lifetime_ms)
+
+
+async def publish_late(connection: LateConnection, wanted: Message, *, late_s: float) -> None:
+    """Publish; the connection comes up when `late_s` seconds passed on its clock."""
+    publisher = Publisher(cast("Connection", connection), [], channels=1)
+    async with asyncio.timeout(LIMIT_S), alongside(publisher.run()), asyncio.TaskGroup() as group:
+        group.create_task(publisher.publish(wanted))
+        await SystemClock().sleep(0)
+        connection.clock.now += late_s
+        connection.may_open.set()
+
+
+@pytest.mark.parametrize(
+    ("lifetime_ms", "late_s", "expiration"),
+    [
+        (None, 10.0, None),
+        (1000, 0.0, "1000"),
+        (1000, 0.4, "600"),
+        (2**40, 0.0, str(2**32 - 1)),
+    ],
+    ids=["without", "at once", "what is left", "no more than the broker takes"],
+)
+async def test_a_message_lives_in_the_broker_as_long_as_is_left_of_its_lifetime(
+    lifetime_ms: int | None, late_s: float, expiration: str | None
+):
+    connection = LateConnection()
+
+    await publish_late(connection, message(lifetime_ms), late_s=late_s)
+
+    assert connection.wire.expirations == [expiration]
+
+
+async def test_a_message_whose_lifetime_ended_before_the_broker_was_there_is_refused():
+    connection = LateConnection()
+
+    with pytest.raises(ExceptionGroup) as failed:
+        await publish_late(connection, message(1000), late_s=1.0)
+
+    (error,) = failed.value.exceptions
+    assert isinstance(error, RefusedError)
+    assert (error.error_code, connection.wire.expirations) == ("expired", [])

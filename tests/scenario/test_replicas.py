@@ -1,0 +1,121 @@
+"""Two gateways and two agents as processes of their own, on RabbitMQ and PostgreSQL; some of them die."""
+
+import asyncio
+import secrets
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from dispatcher.clock import SystemClock
+from tests.scenario.program import Program, dispatcher, run
+
+MESSAGE = "我上周买的手机怎么还没发货？另外现在有没有优惠？"
+BODY = {"message": MESSAGE, "user_id": "u1001"}
+POSTS = 20
+
+
+@dataclass
+class Fleet:
+    """The processes and a client."""
+
+    first: Program
+    second: Program
+    urls: tuple[str, str]
+    agents: dict[str, Program]
+    client: httpx2.AsyncClient
+
+    async def ended(self, url: str, request_id: str) -> dict[str, Any]:
+        """The request as the gateway at `url` tells it, once it has ended."""
+        async with asyncio.timeout(60):
+            while True:
+                reply = await self.client.get(f"{url}/v1/requests/{request_id}")
+                document: dict[str, Any] = reply.json()
+                if document.get("status") != "open":
+                    return document
+                await SystemClock().sleep(0.05)
+
+
+@pytest.fixture
+async def fleet(postgres_url: str, amqp_url: str, tmp_path: Path) -> AsyncIterator[Fleet]:
+    prefix = f"fleet-{secrets.token_hex(4)}"
+    variables = {
+        "DISPATCHER_STORE__URL": postgres_url,
+        "DISPATCHER_BROKER__URL": amqp_url,
+        "DISPATCHER_BROKER__PREFIX": prefix,
+        "DISPATCHER_DELIVERY__CLAIM_S": "6",
+    }
+    assert run(*dispatcher("upgrade"), variables=variables).returncode == 0
+    with ExitStack() as stack:
+        gateways = [
+            stack.enter_context(
+                Program(*dispatcher("run", "--development", "--port", "0"), variables=variables)
+            )
+            for _ in range(2)
+        ]
+        urls = [gateway.wait_for(r"listening on (http://\S+)")[1] for gateway in gateways]
+        agents = {
+            name: stack.enter_context(_agent(name, amqp_url, prefix, tmp_path))
+            for name in ("order", "promotion")
+        }
+        for agent in agents.values():
+            agent.wait_for("registration.granted")
+        async with httpx2.AsyncClient(timeout=60) as client:
+            yield Fleet(gateways[0], gateways[1], (urls[0], urls[1]), agents, client)
+
+
+def _agent(name: str, amqp_url: str, prefix: str, folder: Path) -> Program:
+    command = (sys.executable, "-m", f"agents.{name}", "--broker", amqp_url, "--prefix", prefix)
+    return Program(*command, "--inbox", f"sqlite:{folder / name}.db", "--instance", "one")
+
+
+@pytest.mark.timeout(120)
+async def test_a_waiting_client_gets_its_answer_whichever_gateway_collects_it(fleet: Fleet) -> None:
+    posts = [fleet.client.post(f"{fleet.urls[n % 2]}/v1/chat", json=BODY) for n in range(POSTS)]
+
+    replies = [reply.json() for reply in await asyncio.gather(*posts)]
+
+    assert [reply["status"] for reply in replies] == ["completed"] * POSTS
+    assert all(part["attempts"] == 1 for reply in replies for part in reply["parts"])
+
+
+@pytest.mark.timeout(180)
+async def test_what_a_killed_gateway_accepted_is_finished_by_the_other(fleet: Fleet) -> None:
+    headers = {"Prefer": "respond-async"}
+    posts = [fleet.client.post(f"{fleet.urls[0]}/v1/chat", json=BODY, headers=headers) for _ in range(POSTS)]
+    replies = await asyncio.gather(*posts)
+    fleet.first.send(signal.SIGKILL)
+    fleet.first.wait()
+
+    assert {reply.status_code for reply in replies} <= {200, 202}
+    ended = [await fleet.ended(fleet.urls[1], reply.json()["request_id"]) for reply in replies]
+    assert [document["status"] for document in ended] == ["completed"] * POSTS
+
+
+@pytest.mark.timeout(180)
+async def test_a_terminated_agent_drains_and_its_successor_goes_on(
+    fleet: Fleet, amqp_url: str, tmp_path: Path
+) -> None:
+    headers = {"Prefer": "respond-async"}
+    posts = [
+        fleet.client.post(f"{fleet.urls[n % 2]}/v1/chat", json=BODY, headers=headers) for n in range(POSTS)
+    ]
+    replies = await asyncio.gather(*posts)
+
+    assert fleet.agents["order"].stop(signal.SIGTERM) == 0
+    prefix = fleet.agents["order"].command[fleet.agents["order"].command.index("--prefix") + 1]
+    with _agent("order", amqp_url, prefix, tmp_path) as successor:
+        successor.wait_for("registration.granted")
+        ended = [await fleet.ended(fleet.urls[0], reply.json()["request_id"]) for reply in replies]
+        after = (await fleet.client.post(f"{fleet.urls[1]}/v1/chat", json=BODY)).json()
+
+    assert {document["status"] for document in ended} <= {"completed", "partial"}
+    assert after["status"] == "completed"
+    assert fleet.first.stop() == 0
+    assert "Traceback" not in fleet.first.text + fleet.second.text
