@@ -57,7 +57,7 @@ _STANDING_ZH = (
 )
 _ANYWHERE_ZH = rf"{_STANDING_ZH}|(?<![重主])要|想"
 _REFERENCE = (
-    r"\b(?:it|its|them|they|their|this|that|these|those|ones?|he|him|she|her|his|there|nearby)\b"
+    r"\b(?:it|its|them|they|their|this|that|these|those|ones?|he|him|she|her|his|(?<!is )(?<!are )there|nearby)\b"
     r"|^(?:(?:and|but)\s+)?(?:or|if|for|with|without|because|since)\b"
     "|它|(?<![其吉])他|她|这|那(?=[个些款件种家位里边])|该|其(?![实余中次])|别的|周边|附近|^(?:如果|要是|或者?|还是)"
 )
@@ -77,7 +77,8 @@ _OPENING = r"^(?:(?:and|so|but|please|pls|kindly|then|also)\s+){0,3}"
 _OPENER = rf"(?:{_any_of(_OPENERS_EN)})\b"
 _ASKING = re.compile(rf"{_OPENING}{_OPENER}|\b(?:{_ANYWHERE_EN})\b|{_ANYWHERE_ZH}")
 _STANDING = re.compile(
-    rf"{_OPENING}(?:{_OPENER}|(?:{_QUESTION_EN}|{_REQUEST_EN}|when (?={_OPENER}))\b)|{_STANDING_ZH}"
+    rf"{_OPENING}(?:{_OPENER}|(?:{_QUESTION_EN}|when (?={_OPENER}))\b)"
+    rf"|\b(?:{_REQUEST_EN})\b|{_STANDING_ZH}"
 )
 _REFERRING = re.compile(_REFERENCE)
 _ENGLISH_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")

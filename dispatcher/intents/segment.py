@@ -23,9 +23,7 @@ from dispatcher.intents.plan import MAX_INTENTS, SpanRank
 
 Span = tuple[int, int]
 
-import os,json
-V=json.loads(os.environ.get('V','{}')); V={'commaoos':0,'sentoos':0,'in':0}|V
-_JOINING = frozenset({CutKind.CONNECTIVE, CutKind.JOINT})
+_UNSURE = frozenset({CutKind.LIST, CutKind.COMMA})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,13 +89,15 @@ def _strength(whole: Span, at: int, table: SpanTable) -> tuple[bool, float]:
 def _stays_cut(whole: Span, at: int, table: SpanTable, rules: DecomposeRules) -> bool:
     if table.cuts[at] is CutKind.SENTENCE:
         return True
-    left, right, uncut = table.ranks[whole[0], at], table.ranks[at, whole[1]], table.ranks[whole]
-    if left.in_scope == right.in_scope:
-        return _both_hold(left, right, uncut, rules) or (left.in_scope and _is_apart(*_order((whole[0], at), (at, whole[1]), table), table))
     spans = (whole[0], at), (at, whole[1])
+    left, right, uncut = table.ranks[spans[0]], table.ranks[spans[1]], table.ranks[whole]
+    if left.in_scope and right.in_scope:
+        return _both_hold(left, right, uncut, rules) or _is_apart(*spans, table)
+    if not left.in_scope and not right.in_scope:
+        return _both_hold(left, right, uncut, rules)
     good, other = spans if left.in_scope else spans[::-1]
     is_hidden = uncut.score >= rules.context_share * table.ranks[good].score
-    return table.asks(other) and (not is_hidden or _is_apart(other, *spans, table))
+    return table.asks(other) and (not is_hidden or _is_apart(*spans, table))
 
 
 def _both_hold(left: SpanRank, right: SpanRank, uncut: SpanRank, rules: DecomposeRules) -> bool:
@@ -139,7 +139,7 @@ def _join_context(spans: Sequence[Span], table: SpanTable, rules: DecomposeRules
 
 def _is_context(left: Span, right: Span, table: SpanTable, rules: DecomposeRules) -> bool:
     strong, weak = (left, right) if table.ranks[left].score >= table.ranks[right].score else (right, left)
-    if _is_apart(weak, left, right, table):
+    if _is_apart(left, right, table):
         return False
     remark = not table.ranks[weak].in_scope and not table.asks(weak)
     share = rules.context_share if remark else 1.0
@@ -150,24 +150,23 @@ def _is_context(left: Span, right: Span, table: SpanTable, rules: DecomposeRules
     )
 
 
-def _order(l,r,table):
-    return (r if table.ranks[l].score >= table.ranks[r].score else l), l, r
+def _is_apart(left: Span, right: Span, table: SpanTable) -> bool:
+    """Whether two spans are two wishes however well they rank as one.
 
-def _is_apart(weak: Span, left: Span, right: Span, table: SpanTable) -> bool:
-    """Whether the weaker of two spans is a wish of its own, however well both rank as one."""
+    So are two that stand by themselves, of two capabilities or with one out of scope. The one
+    out of scope alone is enough behind an aside if it asks, behind a connective if it stands.
+    Behind a mere comma nothing is.
+    """
     cut = table.cuts[right[0]]
-    if not table.ranks[weak].in_scope:
-        if cut is CutKind.ASIDE:
-            return table.asks(weak)
-        if V['commaoos'] and cut is CutKind.COMMA:
-            return table.stands(left) and table.stands(right) and table.ranks[left].capability != table.ranks[right].capability
-        if V['sentoos'] and cut is CutKind.SENTENCE:
-            return table.stands(left) and table.stands(right) if V['sentoos']==2 else table.stands(weak)
-        return cut in _JOINING and table.stands(weak) and (weak == right or table.asks(right))
-    differs = table.ranks[left].capability != table.ranks[right].capability
-    if V['in'] and cut in _JOINING: return differs and table.stands(left) and table.stands(right)
-    if V['in']>1 and cut==CutKind.COMMA: return differs and table.stands(left) and table.stands(right)
-    return differs and cut >= CutKind.ASIDE and table.asks(left) and table.stands(right)
+    outside = [span for span in (left, right) if not table.ranks[span].in_scope]
+    differ = outside or table.ranks[left].capability != table.ranks[right].capability
+    if cut in _UNSURE or not differ:
+        return False
+    if table.stands(left) and table.stands(right):
+        return True
+    if cut is CutKind.ASIDE:
+        return bool(outside) and all(map(table.asks, outside))
+    return cut is not CutKind.SENTENCE and outside == [right] and table.stands(right)
 
 
 def _drop_filler(spans: Sequence[Span], table: SpanTable, rules: DecomposeRules) -> list[Span]:

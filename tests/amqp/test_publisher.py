@@ -19,10 +19,10 @@ class HeldClock(SystemClock):
     """Shows the time that the test says."""
 
     def __init__(self) -> None:
-        self.now = 1000.0
+        self.time_s = 1000.0
 
     def monotonic(self) -> float:
-        return self.now
+        return self.time_s
 
 
 @dataclass
@@ -64,7 +64,7 @@ async def publish_late(connection: LateConnection, wanted: Message, *, late_s: f
     async with asyncio.timeout(LIMIT_S), alongside(publisher.run()), asyncio.TaskGroup() as group:
         group.create_task(publisher.publish(wanted))
         await SystemClock().sleep(0)
-        connection.clock.now += late_s
+        connection.clock.time_s += late_s
         connection.may_open.set()
 
 

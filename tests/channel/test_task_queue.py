@@ -7,7 +7,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from dispatcher.channel.task_queue import QueueRules, TaskConsumer, TaskQueue
 from dispatcher.clock import SystemClock
-from dispatcher.protocol.link import Settlement
+from dispatcher.protocol.link import Delivery, Settlement
 
 LIMIT = 2
 LENGTH = 5
@@ -17,10 +17,10 @@ class HeldClock(SystemClock):
     """Shows the time that the test says."""
 
     def __init__(self) -> None:
-        self.now = 0.0
+        self.time_s = 0.0
 
     def monotonic(self) -> float:
-        return self.now
+        return self.time_s
 
 
 class TaskQueueMachine(RuleBasedStateMachine):
@@ -37,7 +37,7 @@ class TaskQueueMachine(RuleBasedStateMachine):
         rules = QueueRules(max_length=LENGTH, delivery_limit=LIMIT)
         self.queue = TaskQueue(rules, self.dead.append, self.clock)
         self.expiries: dict[bytes, float] = {}
-        self.held: set[object] = set()
+        self.held: set[Delivery] = set()
         self.open: dict[TaskConsumer, ExitStack] = {}
         self.prefetch: dict[TaskConsumer, int] = {}
 
@@ -56,13 +56,13 @@ class TaskQueueMachine(RuleBasedStateMachine):
 
     @rule()
     def let_time_pass(self) -> None:
-        self.clock.now += 1
+        self.clock.time_s += 1
 
     @rule(budget=st.integers(1, 4))
     def put(self, budget: int) -> None:
         body = b"%d" % len(self.accepted)
-        self.expiries[body] = self.clock.now + budget
-        is_full = sum(entry.expires_at > self.clock.now for entry in self.queue._waiting) >= LENGTH
+        self.expiries[body] = self.clock.time_s + budget
+        is_full = sum(entry.expires_at > self.clock.time_s for entry in self.queue._waiting) >= LENGTH
         if self.queue.put(body, self.expiries[body]):
             self.accepted.append(body)
             assert not is_full
@@ -91,8 +91,8 @@ class TaskQueueMachine(RuleBasedStateMachine):
 
     @invariant()
     def nothing_goes_out_after_its_time(self) -> None:
-        held = {delivery for consumer in self.open for delivery in consumer.unsettled}
-        assert all(self.expiries[delivery.body] > self.clock.now for delivery in held - self.held)
+        held: set[Delivery] = {delivery for consumer in self.open for delivery in consumer.unsettled}
+        assert all(self.expiries[delivery.body] > self.clock.time_s for delivery in held - self.held)
         self.held = held
 
     @invariant()
@@ -114,12 +114,13 @@ def test_consumers_get_tasks_in_turn():
 
 
 def test_what_expired_behind_a_busy_consumer_is_dead_and_the_next_one_goes_out():
-    dead, clock = [], HeldClock()
+    dead: list[bytes] = []
+    clock = HeldClock()
     queue = TaskQueue(QueueRules(), dead.append, clock)
     with queue.consumed(1) as busy:
         for body, expires_at in ((b"first", 1), (b"late", 1), (b"next", 2)):
             queue.put(body, expires_at)
-        clock.now = 1
+        clock.time_s = 1
         (first,) = busy.unsettled
         asyncio.run(first.settle(Settlement.ACK))
 
@@ -128,13 +129,14 @@ def test_what_expired_behind_a_busy_consumer_is_dead_and_the_next_one_goes_out()
 
 
 def test_what_expired_takes_no_room():
-    dead, clock = [], HeldClock()
+    dead: list[bytes] = []
+    clock = HeldClock()
     queue = TaskQueue(QueueRules(max_length=2), dead.append, clock)
     queue.put(b"long", expires_at=9)
     queue.put(b"short", expires_at=1)
     assert not queue.put(b"refused", expires_at=9)
 
-    clock.now = 1
+    clock.time_s = 1
 
     assert queue.put(b"next", expires_at=9)
     assert dead == [b"short"]

@@ -1,6 +1,7 @@
 """Keys, grants, schema and retention as an operator types them."""
 
 import sqlite3
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -9,12 +10,12 @@ from tests.scenario.program import Program, dispatcher, run
 DAY_MS = 24 * 3600 * 1000
 
 
-def said(result) -> str:
+def said(result: CompletedProcess[str]) -> str:
     assert result.returncode == 0, result.stderr
     return result.stdout.strip()
 
 
-def refused(result) -> str:
+def refused(result: CompletedProcess[str]) -> str:
     """The one sentence of a command that could not do what it was asked."""
     assert (result.returncode, result.stdout) == (1, "")
     (sentence,) = result.stderr.strip().splitlines()

@@ -1,6 +1,7 @@
 """Commands that ask a running dispatcher: everything is shown, nothing is cut, refusals say where."""
 
 import json
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -10,7 +11,7 @@ def rows(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines() if "│" in line]
 
 
-def said(result) -> str:
+def said(result: CompletedProcess[str]) -> str:
     assert result.returncode == 0, result.stderr
     return result.stdout
 

@@ -1,5 +1,7 @@
 """`dispatcher run` that can't start as it was told."""
 
+from subprocess import CompletedProcess
+
 import pytest
 
 from tests.scenario.program import Program, dispatcher
@@ -7,7 +9,7 @@ from tests.scenario.program import Program, dispatcher
 RUN = ("run", "--development", "--port", "0")
 
 
-def refused(result) -> str:
+def refused(result: CompletedProcess[str]) -> str:
     assert result.returncode == 1
     assert result.stdout == ""
     (sentence,) = result.stderr.strip().splitlines()

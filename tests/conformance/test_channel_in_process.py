@@ -9,14 +9,8 @@ from dispatcher.channel.result_intake import ResultRules
 from dispatcher.channel.task_queue import QueueRules
 from dispatcher.clock import SystemClock
 from dispatcher.identifiers import AgentId, ReplicaId
-from tests.conformance.channel_behaviour import (
-    DEADLINE_S,
-    RESULT_TRIES,
-    ChannelBehaviour,
-    Recorder,
-    Replica,
-    World,
-)
+from tests.conformance.channel_behaviour import ChannelBehaviour
+from tests.conformance.channel_world import DEADLINE_S, RESULT_TRIES, Recorder, Replica, World
 
 
 class TestInProcessChannel(ChannelBehaviour):

@@ -19,11 +19,11 @@ from dispatcher.identifiers import AgentId, InstanceId, ReplicaId, RequestId, ne
 from dispatcher.protocol.link import Settlement
 from dispatcher.protocol.topology import Topology
 from dispatcher.sdk.rabbitmq import LinkRules, RabbitLink
-from tests.conformance.channel_behaviour import (
+from tests.conformance.channel_behaviour import ChannelBehaviour
+from tests.conformance.channel_world import (
     DEADLINE_S,
     ORDER,
     RESULT_TRIES,
-    ChannelBehaviour,
     Recorder,
     Replica,
     World,
@@ -152,8 +152,8 @@ class TestRabbitChannel(ChannelBehaviour):
             await world.channel.send(ORDER, task("late", budget_ms=1))
             dead = await next_message(self.url, topology.dead_queue(ORDER))
 
-        (death,) = dead.headers["x-death"]
-        assert (death["reason"], death["queue"]) == ("expired", topology.task_queue(ORDER))
+        assert dead.headers["x-first-death-reason"] == "expired"
+        assert dead.headers["x-first-death-queue"] == topology.task_queue(ORDER)
         assert (dead.expiration, dead.correlation_id) == (None, "request")
         await delete_queues(self.url, topology.prefix)
 

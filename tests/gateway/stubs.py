@@ -1,6 +1,5 @@
 """Hand-written parts behind the gateway, and a client that holds every response to the document."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -38,10 +37,10 @@ from dispatcher.registry.access import Identity, Role
 from dispatcher.registry.agent import Agent, AgentStatus, InboxKind, Liveness
 from dispatcher.registry.description import AgentDescription, InstanceDescription
 from dispatcher.routing.decision import Candidate, Decision, Outcome, Rejection, Weights
+from tests.gateway.documented import check_documented, check_problem
 
 ORDER = Capability("order.query")
 SECRET = Capability("secret.thing")
-ALWAYS_SENT = frozenset({"content-type", "content-length"})
 ALICE, BOB, ADMIN, ORDER_AGENT = "ard_alice", "ard_bob", "ard_admin", "ard_order"
 IDENTITIES = {
     ALICE: Identity(role=Role.CALLER, subject="alice", grants=frozenset({ORDER})),
@@ -360,33 +359,15 @@ class Api:
         return self.call("POST", path, content=raw, headers=headers, **rest)
 
     def _check(self, method, path, response):
-        if response.status_code >= 400:
-            problem = response.json()
-            assert response.headers["content-type"] == "application/problem+json"
-            assert problem["status"] == response.status_code
-            assert problem["type"] == f"urn:agent-reach-dispatcher:problem:{problem['code']}"
-            assert problem["title"]
-            assert problem["detail"]
-        item = documented_path(path) if self.parts.rules.docs else None
-        if item is not None and method.lower() in item:
-            responses = item[method.lower()]["responses"]
-            assert str(response.status_code) in responses, response.text
-            documented = {name.lower() for name in responses[str(response.status_code)].get("headers", {})}
-            assert set(response.headers) - ALWAYS_SENT <= documented
+        check_problem(response)
+        if self.parts.rules.docs:
+            check_documented(published(), method, path, response)
 
 
 @cache
 def published():
     """The OpenAPI document; the same for every application."""
     return Api().app.openapi()
-
-
-def documented_path(path):
-    """The document's entry for a path; a literal one wins over a pattern."""
-    for template, item in sorted(published()["paths"].items(), key=lambda pair: "{" in pair[0]):
-        if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", template), path):
-            return item
-    return None
 
 
 def record(position=0, number=1, capability=ORDER):

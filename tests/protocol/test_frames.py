@@ -7,13 +7,14 @@ from pydantic import ValidationError
 
 from dispatcher.protocol.frames import PartialFrame, ResultFrame
 
+TOKEN = "0123456789abcdef"  # noqa: S105 - of a test
 RESULT = {
     "v": 1,
     "type": "result",
     "request_id": "request-1",
     "task_id": "task-1",
     "attempt": 1,
-    "token": "0123456789abcdef",
+    "token": TOKEN,
     "instance_id": "instance-1",
     "status": "success",
 }
@@ -86,7 +87,5 @@ def test_the_words_for_the_person_hold_no_nul():
 @pytest.mark.parametrize("sign", ["\x00", " ", "\n", "\x7f", "é", "中"])
 @pytest.mark.parametrize("place", [0, 8, 16])
 def test_a_token_is_visible_ascii(sign, place):
-    token = RESULT["token"]
-
     with pytest.raises(ValidationError):
-        ResultFrame.model_validate_json(encoded(token=f"{token[:place]}{sign}{token[place:]}"))
+        ResultFrame.model_validate_json(encoded(token=f"{TOKEN[:place]}{sign}{TOKEN[place:]}"))

@@ -81,6 +81,72 @@ async def test_a_refused_registration_leaves_nothing(
     assert (replica.prepared, replica.announced) == ([], 0)
 
 
+@pytest.mark.parametrize("error", [UnavailableError("no broker"), ConfigurationError("another queue")])
+async def test_without_a_queue_nothing_is_registered_until_there_is_one(
+    replica, repository, registration, error
+):
+    await replica.registrar.start()
+    replica.no_queue = error
+    with pytest.raises(type(error)):
+        await replica.registrar.register(registration())
+    left = (dict(repository.agents), dict(repository.rows), replica.view.agents(), len(replica.snapshots))
+
+    replica.no_queue = None
+    await replica.registrar.register(registration())
+
+    assert left == ({}, {}, (), 1)
+    assert (replica.view.capacity(ORDER), replica.announced) == (8, 1)
+
+
+async def test_without_a_queue_an_agent_keeps_what_it_had(replica, repository, registration, declaration):
+    granted = await replica.registrar.register(registration(instance_id="before"))
+    replica.no_queue = UnavailableError("no broker")
+
+    with pytest.raises(UnavailableError):
+        await replica.registrar.register(
+            registration(declaration=declaration(max_load=3), instance_id="after")
+        )
+
+    assert repository.agents[ORDER].digest == granted.declaration_digest
+    assert [one.instance.instance_id for one in replica.view.instances(ORDER)] == ["before"]
+    assert replica.view.capacity(ORDER) == 8
+
+
+async def test_the_queue_is_there_before_the_registration_is_stored(replica, repository, registration):
+    seen = []
+
+    async def look() -> None:
+        seen.append((list(replica.prepared), replica.view.agents()))
+
+    repository.before_save = look
+
+    await replica.registrar.register(registration())
+
+    assert seen == [([ORDER], ())]
+
+
+async def test_what_became_wrong_while_the_queue_was_made_is_refused(new_replica, repository, registration):
+    here, there = new_replica(), new_replica()
+
+    async def register_there() -> None:
+        await there.registrar.register(registration(name="two", inbox="sqlite"))
+
+    here.before_queue = register_there
+
+    assert await refusal(here.registrar.register(registration(inbox="sqlite"))) == "private_inbox"
+    assert [row.name for row, _ in repository.rows.values()] == ["two"]
+
+
+async def test_a_broker_that_takes_its_time_holds_up_nobody_else(replica, registration):
+    await replica.registrar.start()
+    replica.before_queue = replica.registrar.refresh
+
+    async with asyncio.timeout(5):
+        await replica.registrar.register(registration())
+
+    assert replica.view.agent(ORDER) is not None
+
+
 async def test_an_instance_id_of_another_agent_is_refused(replica, registration):
     await replica.registrar.register(registration("faq", instance_id="same"))
 

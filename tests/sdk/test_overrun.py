@@ -6,7 +6,7 @@ import pytest
 
 from dispatcher.clock import SystemClock
 from dispatcher.errors import UnavailableError
-from dispatcher.protocol.frames import ResultStatus
+from dispatcher.protocol.frames import ResultStatus, TaskFrame
 from dispatcher.protocol.link import Settlement
 from dispatcher.sdk.memory_inbox import MemoryInbox
 from dispatcher.sdk.runs import IntakeRules
@@ -14,16 +14,19 @@ from dispatcher.sdk.task_view import TaskView
 from tests.sdk.stub_link import WAIT_S, StubLink, task_frame
 from tests.sdk.working import Work, handled, intake_of
 
-SHORT = {"capability": "work.block", "budget_ms": 50}
+
+def short(attempt: int = 1) -> TaskFrame:
+    """A task whose handler outlives its budget."""
+    return task_frame("work.block", attempt=attempt, budget_ms=50)
 
 
 class Still(SystemClock):
     """Stands still until it is moved."""
 
-    now = 0.0
+    elapsed_s = 0.0
 
     def monotonic(self) -> float:
-        return self.now
+        return self.elapsed_s
 
 
 class HeldInbox(MemoryInbox):
@@ -45,7 +48,7 @@ class HeldInbox(MemoryInbox):
 async def test_a_later_attempt_waits_for_the_run_and_takes_its_outcome():
     work, link = Work(), StubLink()
     async with intake_of(work, link) as intake, asyncio.TaskGroup() as group:
-        group.create_task(handled(intake, task_frame(**SHORT)))
+        group.create_task(handled(intake, short()))
         first = await link.result()
         group.create_task(handled(intake, task_frame("work.block", attempt=2)))
         group.create_task(handled(intake, task_frame("work.block", attempt=3)))
@@ -60,7 +63,7 @@ async def test_a_later_attempt_waits_for_the_run_and_takes_its_outcome():
 async def test_the_timeout_is_told_and_settled_before_the_handler_has_ended():
     work, link = Work(), StubLink()
     async with intake_of(work, link) as intake, asyncio.TaskGroup() as group:
-        handling = group.create_task(handled(intake, task_frame(**SHORT)))
+        handling = group.create_task(handled(intake, short()))
         await link.result()
         await intake.idle()
 
@@ -74,10 +77,10 @@ async def test_how_the_run_really_ended_is_stored():
     work, link = Work(), StubLink()
     async with intake_of(work, link) as intake:
         async with asyncio.TaskGroup() as group:
-            group.create_task(handled(intake, task_frame(**SHORT)))
+            group.create_task(handled(intake, short()))
             await link.result()
             work.let_go.set()
-        await handled(intake, task_frame(**SHORT))
+        await handled(intake, short())
 
     assert (await link.result()).result.text == "run 1"
     assert len(work.runs) == 1
@@ -86,10 +89,10 @@ async def test_how_the_run_really_ended_is_stored():
 async def test_while_the_run_goes_on_attempts_time_out_by_their_own_budget_and_start_nothing():
     work, link = Work(), StubLink()
     async with intake_of(work, link) as intake, asyncio.TaskGroup() as group:
-        group.create_task(handled(intake, task_frame(**SHORT)))
+        group.create_task(handled(intake, short()))
         await link.result()
         for attempt in (1, 2, 3):
-            delivery = await handled(intake, task_frame(attempt=attempt, **SHORT))
+            delivery = await handled(intake, short(attempt))
             result = await link.result()
 
             assert await delivery.settlement() is Settlement.ACK
@@ -101,7 +104,7 @@ async def test_while_the_run_goes_on_attempts_time_out_by_their_own_budget_and_s
 async def test_a_run_past_its_budget_keeps_its_place():
     work, link = Work(max_load=1), StubLink()
     async with intake_of(work, link) as intake, asyncio.TaskGroup() as group:
-        group.create_task(handled(intake, task_frame(**SHORT)))
+        group.create_task(handled(intake, short()))
         await link.result()
         await handled(intake, task_frame(key="request-1:1"))
         work.let_go.set()
@@ -140,12 +143,12 @@ async def test_the_claim_of_a_run_past_its_budget_is_held_against_other_instance
         intake_of(other, link, inbox, owner="instance-2") as elsewhere,
         asyncio.TaskGroup() as group,
     ):
-        group.create_task(handled(intake, task_frame(**SHORT)))
+        group.create_task(handled(intake, short()))
         await link.result()
-        clock.now = 1000.0
+        clock.elapsed_s = 1000.0
         inbox.held.clear()
         await inbox.held.wait()
-        await handled(elsewhere, task_frame(attempt=2, **SHORT))
+        await handled(elsewhere, short(2))
         work.let_go.set()
 
     assert (await link.result()).error_code == "outcome_unknown"
@@ -159,7 +162,7 @@ async def test_cancelled_a_run_keeps_its_key_as_it_may_still_be_at_work():
             handling = group.create_task(handled(intake, task_frame("work.block")))
             await work.began.wait()
             handling.cancel()
-        await handled(intake, task_frame(attempt=2, **SHORT))
+        await handled(intake, short(2))
         work.let_go.set()
 
     assert (await link.result()).error_code == "timeout"
