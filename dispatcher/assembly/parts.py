@@ -149,6 +149,7 @@ def _registrar(
         view=view,
         rules=rules.liveness_rules(settings),
         default_environment=settings.environment,
+        channels=frozenset({"in-process" if settings.broker_url is None else "rabbitmq"}),
         effects=Effects(
             on_change=follow,
             prepare=channel.prepare,

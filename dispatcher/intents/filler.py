@@ -59,7 +59,7 @@ _ANYWHERE_ZH = rf"{_STANDING_ZH}|(?<![重主])要|想"
 _REFERENCE = (
     r"\b(?:it|its|them|they|their|this|that|these|those|ones?|he|him|she|her|his|(?<!is )(?<!are )there|nearby)\b"
     r"|^(?:(?:and|but)\s+)?(?:or|if|for|with|without|because|since)\b"
-    "|它|(?<![其吉])他|她|这|那(?=[个些款件种家位里边])|该|其(?![实余中次])|别的|周边|附近|^(?:如果|要是|或者?|还是)"
+    "|它|(?<![其吉])他|她|这|那(?=[个些款件种家位里边])|该|其(?![实余中次])|别的|周边|附近|^(?:如果|要是|或者?|还是|会不会|是不是|是否|要不要)"
 )
 """Words whose meaning another clause gives, and words that continue one."""
 

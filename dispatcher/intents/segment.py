@@ -36,6 +36,7 @@ class DecomposeRules:
     weaker_share: float = 0.7
     mean_share: float = 0.9
     context_share: float = 0.85
+    standing_share: float = 0.95
     filler_share: float = 0.65
     ranked_characters: int = 600
 
@@ -92,12 +93,15 @@ def _stays_cut(whole: Span, at: int, table: SpanTable, rules: DecomposeRules) ->
     spans = (whole[0], at), (at, whole[1])
     left, right, uncut = table.ranks[spans[0]], table.ranks[spans[1]], table.ranks[whole]
     if left.in_scope and right.in_scope:
-        return _both_hold(left, right, uncut, rules) or _is_apart(*spans, table)
+        return _both_hold(left, right, uncut, rules) or _is_apart(*spans, table) or (left.capability != right.capability and table.cuts[at] is CutKind.COMMA and all(map(table.stands, spans)) and min(left.score,right.score) >= .7*uncut.score and (left.score+right.score)/2 >= 0.85*uncut.score)
     if not left.in_scope and not right.in_scope:
         return _both_hold(left, right, uncut, rules)
     good, other = spans if left.in_scope else spans[::-1]
-    is_hidden = uncut.score >= rules.context_share * table.ranks[good].score
-    return table.asks(other) and (not is_hidden or _is_apart(*spans, table))
+    if not table.asks(other):
+        return False
+    two = left.capability != right.capability and all(map(table.stands, spans))
+    share = rules.standing_share if two else rules.context_share
+    return uncut.score < share * table.ranks[good].score or _is_apart(*spans, table)
 
 
 def _both_hold(left: SpanRank, right: SpanRank, uncut: SpanRank, rules: DecomposeRules) -> bool:
