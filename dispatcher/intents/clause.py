@@ -92,8 +92,8 @@ def cut_clauses(text: str) -> tuple[Clause, ...]:
 def keep_strongest(clauses: Sequence[Clause], limit: int = MAX_CLAUSES) -> tuple[Clause, ...]:
     """At most `limit` clauses: beyond, only the strongest cuts stay and neighbours stay together.
 
-    What is stronger says `CutKind`; of equal ones the cut whose shorter neighbour is longer (a three-character clause is hardly a
-    wish), then the earlier.
+    What is stronger says `CutKind`; of equal ones the cut whose shorter neighbour is longer (a
+    three-character clause is hardly a wish), then the earlier.
     """
     if len(clauses) <= limit:
         return tuple(clauses)

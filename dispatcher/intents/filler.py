@@ -10,7 +10,7 @@ _LONGEST = 60
 """Longer clauses are never filler, whatever their words."""
 
 COURTESY_EN = (
-    "hi hello hey there dear good morning afternoon evening sir madam team please pls thanks thank "
+    "hi hello hey there dear good morning afternoon evening sir madam team please pls plz thanks thank "
     "you thx ty so very much many a lot in advance great awesome perfect cool nice ok okay sure "
     "alright well oh um uh hmm sorry excuse me bye goodbye cheers appreciate it kindly urgent "
     "urgently asap hurry up"
@@ -57,9 +57,10 @@ _STANDING_ZH = (
 )
 _ANYWHERE_ZH = rf"{_STANDING_ZH}|(?<![重主])要|想"
 _REFERENCE = (
-    r"\b(?:it|its|them|they|their|this|that|these|those|ones?|he|him|she|her|his|(?<!is )(?<!are )there|nearby)\b"
-    r"|^(?:(?:and|but)\s+)?(?:or|if|for|with|without|because|since)\b"
-    "|它|(?<![其吉])他|她|这|那(?=[个些款件种家位里边])|该|其(?![实余中次])|别的|周边|附近|^(?:如果|要是|或者?|还是|会不会|是不是|是否|要不要)"
+    r"\b(?:it|its|them|they|their|this|that|these|those|ones?|he|him|she|her|his|nearby)\b"
+    r"|(?<!is )(?<!are )\bthere\b|^(?:(?:and|but)\s+)?(?:or|if|for|with|without|because|since)\b"
+    "|它|(?<![其吉])他|她|这|那(?=[个些款件种家位里边])|该|其(?![实余中次])|别的|周边|附近"
+    "|^(?:如果|要是|或者?|还是|会不会|是不是|是否|要不要)"
 )
 """Words whose meaning another clause gives, and words that continue one."""
 

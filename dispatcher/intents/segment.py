@@ -5,10 +5,12 @@ A span is a pair of clause indexes, `[first, beyond)`. Four steps, each a functi
 1. Cut. Sentence ends stay cut. Commas and connectives stay cut where both sides rank to
    different capabilities, the weaker one reaches `weaker_share` and their mean `mean_share` of
    the uncut text. Where only one side is in scope, the cut stays if the other side asks for
-   something and either an aside announces it or the uncut text falls below `context_share` of
-   the good side: then it is a wish of its own, not context.
+   something and the uncut text falls below `context_share` of the good side: then it is a wish
+   of its own, not context. Of two sides that stand by themselves less is wanted, and nothing
+   where a connective joins them (`_is_apart`).
 2. Join. Neighbours of one capability are one wish; so is a weak piece with its strong neighbour
-   where joining keeps the neighbour's capability and score ("我搬家了。更新一下地址").
+   where joining keeps the neighbour's capability and score ("我搬家了。更新一下地址"), unless
+   they are apart.
 3. Drop filler: what doesn't ask and is out of scope or under `filler_share` of the median score.
    The best piece always stays; an out-of-scope wish stays, so that it is reported as such.
 4. At most `MAX_INTENTS`: what is beyond stays in the last piece.
@@ -30,13 +32,15 @@ _UNSURE = frozenset({CutKind.LIST, CutKind.COMMA})
 class DecomposeRules:
     """Shares of scores, all in [0, 1]; defaults measured on a Chinese and an English set.
 
-    A span is ranked by its first `ranked_characters`: more cost time and blur the vector.
+    The `standing_` shares are for two sides that stand by themselves. A span is ranked by its
+    first `ranked_characters`: more cost time and blur the vector.
     """
 
     weaker_share: float = 0.7
     mean_share: float = 0.9
+    standing_mean_share: float = 0.85
     context_share: float = 0.85
-    standing_share: float = 0.95
+    standing_context_share: float = 0.95
     filler_share: float = 0.65
     ranked_characters: int = 600
 
@@ -91,25 +95,30 @@ def _stays_cut(whole: Span, at: int, table: SpanTable, rules: DecomposeRules) ->
     if table.cuts[at] is CutKind.SENTENCE:
         return True
     spans = (whole[0], at), (at, whole[1])
-    left, right, uncut = table.ranks[spans[0]], table.ranks[spans[1]], table.ranks[whole]
-    if left.in_scope and right.in_scope:
-        return _both_hold(left, right, uncut, rules) or _is_apart(*spans, table) or (left.capability != right.capability and table.cuts[at] is CutKind.COMMA and all(map(table.stands, spans)) and min(left.score,right.score) >= .7*uncut.score and (left.score+right.score)/2 >= 0.85*uncut.score)
-    if not left.in_scope and not right.in_scope:
-        return _both_hold(left, right, uncut, rules)
+    left, right = (table.ranks[span] for span in spans)
+    if left.in_scope == right.in_scope:
+        return _both_hold(whole, at, table, rules) or (left.in_scope and _is_apart(*spans, table))
     good, other = spans if left.in_scope else spans[::-1]
-    if not table.asks(other):
-        return False
-    two = left.capability != right.capability and all(map(table.stands, spans))
-    share = rules.standing_share if two else rules.context_share
-    return uncut.score < share * table.ranks[good].score or _is_apart(*spans, table)
+    share = rules.standing_context_share if _both_stand(*spans, table) else rules.context_share
+    is_hidden = table.ranks[whole].score >= share * table.ranks[good].score
+    return table.asks(other) and (not is_hidden or _is_apart(*spans, table))
 
 
-def _both_hold(left: SpanRank, right: SpanRank, uncut: SpanRank, rules: DecomposeRules) -> bool:
+def _both_hold(whole: Span, at: int, table: SpanTable, rules: DecomposeRules) -> bool:
+    spans = (whole[0], at), (at, whole[1])
+    left, right, uncut = table.ranks[spans[0]], table.ranks[spans[1]], table.ranks[whole]
+    share = rules.standing_mean_share if _both_stand(*spans, table) else rules.mean_share
     return (
         left.capability != right.capability
         and min(left.score, right.score) >= rules.weaker_share * uncut.score
-        and (left.score + right.score) / 2 >= rules.mean_share * uncut.score
+        and (left.score + right.score) / 2 >= share * uncut.score
     )
+
+
+def _both_stand(left: Span, right: Span, table: SpanTable) -> bool:
+    """Two capabilities, each asked for by itself."""
+    differ = table.ranks[left].capability != table.ranks[right].capability
+    return differ and table.stands(left) and table.stands(right)
 
 
 def _join_same(spans: Sequence[Span], table: SpanTable) -> list[Span]:
@@ -163,8 +172,8 @@ def _is_apart(left: Span, right: Span, table: SpanTable) -> bool:
     """
     cut = table.cuts[right[0]]
     outside = [span for span in (left, right) if not table.ranks[span].in_scope]
-    differ = outside or table.ranks[left].capability != table.ranks[right].capability
-    if cut in _UNSURE or not differ:
+    differ = table.ranks[left].capability != table.ranks[right].capability
+    if cut in _UNSURE or not (outside or differ):
         return False
     if table.stands(left) and table.stands(right):
         return True

@@ -127,7 +127,9 @@ def test_a_required_field_nobody_can_give_is_missing():
 
 def test_every_missing_field_says_what_to_ask_for():
     number = {"type": "string", "description": "Which order is it?"}
-    schema = _schema("refund", {"order_number": number, "refund_reason": {}, "note": {}}, "order_number", "refund_reason")
+    schema = _schema(
+        "refund", {"order_number": number, "refund_reason": {}, "note": {}}, "order_number", "refund_reason"
+    )
 
     (intent,) = _plan([_piece("refund")], schema).intents
 

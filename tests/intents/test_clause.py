@@ -85,7 +85,11 @@ def test_numbers_addresses_quotes_and_parts_of_words_stay_whole(message):
     ("message", "kind"),
     [
         ("a b. And c d", CutKind.SENTENCE),
-        ("a b, and c d", CutKind.COMMA),
+        ("a b, and c d", CutKind.JOINT),
+        ("a b, c d", CutKind.COMMA),
+        ("查快递，还有订单", CutKind.JOINT),
+        ("查快递、订单", CutKind.LIST),
+        ("查快递，、订单", CutKind.COMMA),
         ("a b and c d", CutKind.CONNECTIVE),
         ("退款，另外。换货", CutKind.SENTENCE),
     ],

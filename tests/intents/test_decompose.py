@@ -48,6 +48,14 @@ async def test_a_message_becomes_one_piece_for_each_wish(decomposer, keyword_ran
     assert [piece.text for piece in split] == pieces
 
 
+async def test_the_mark_of_a_sentence_says_nothing_of_its_last_clause(decomposer, keyword_ranker):
+    keywords = {"order": ["parcel", "new"], "promotion": ["discount"]}
+
+    (piece,) = await decomposer.split("where is my new parcel, and the rest?", keyword_ranker(keywords))
+
+    assert piece.text == "where is my new parcel, and the rest"
+
+
 async def test_all_spans_are_ranked_in_one_batch(decomposer, keyword_ranker):
     ranker = keyword_ranker(SHOP)
 

@@ -139,14 +139,16 @@ def test_a_name_without_words_is_its_own_label():
     assert labels == ["__", ""]
 
 
+KEYWORDS = (
+    *("type", "properties", "required", "anyOf", "$ref", "enum", "const"),
+    *("title", "description", "x-from", "x-entity"),
+)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(
-                "type properties required anyOf $ref x-from x-entity enum const title description".split()
-            ),
+            st.sampled_from(KEYWORDS),
             inner,
             max_size=4,
         )

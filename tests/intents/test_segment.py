@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,15 +8,24 @@ from dispatcher.intents.plan import MAX_INTENTS, SpanRank
 from dispatcher.intents.segment import DecomposeRules, SpanTable, all_spans, choose_spans
 
 RULES = DecomposeRules()
-S, A, C, W = CutKind.SENTENCE, CutKind.ASIDE, CutKind.COMMA, CutKind.CONNECTIVE
+S, A, J, C, W, L = sorted(CutKind, reverse=True)
 
 
 def _rank(name: str, score: float, *, in_scope: bool = True) -> SpanRank:
     return SpanRank(capability=Capability(name), score=score, similarity=score, in_scope=in_scope)
 
 
-def _two(cut: CutKind, left: SpanRank, right: SpanRank, uncut: SpanRank, *, asking=(True, True)):
-    table = SpanTable(cuts=[S, cut], asking=asking, ranks={(0, 1): left, (1, 2): right, (0, 2): uncut})
+def _two(
+    cut: CutKind,
+    left: SpanRank,
+    right: SpanRank,
+    uncut: SpanRank,
+    *,
+    asking=(True, True),
+    standing=(False, False),
+):
+    ranks = {(0, 1): left, (1, 2): right, (0, 2): uncut}
+    table = SpanTable(cuts=[S, cut], asking=asking, standing=standing, ranks=ranks)
     return choose_spans(table, RULES)
 
 
@@ -62,6 +72,47 @@ def test_an_aside_out_of_scope_is_a_wish_of_its_own_even_if_the_whole_still_rank
     assert _two(A, left, right, whole, asking=(True, False)) == ((0, 2),)
 
 
+@pytest.mark.parametrize("cut", [W, J, A, S])
+def test_two_questions_of_two_capabilities_that_stand_are_two_wishes_however_well_the_whole_ranks(cut):
+    ranks = _rank("a", 0.6), _rank("b", 0.5), _rank("a", 0.9)
+
+    assert _two(cut, *ranks, standing=(True, True)) == ((0, 1), (1, 2))
+
+
+@pytest.mark.parametrize("cut", [L, C])
+def test_behind_a_mere_comma_only_the_ranks_tell_two_questions_apart(cut):
+    left, right, standing = _rank("a", 0.6), _rank("b", 0.5), (True, True)
+
+    assert _two(cut, left, right, _rank("a", 0.64), standing=standing) == ((0, 2),)
+    assert _two(cut, left, right, _rank("c", 0.7), standing=standing) == ((0, 2),)
+    assert _two(cut, left, right, _rank("c", 0.64), standing=standing) == ((0, 1), (1, 2))
+    assert _two(cut, left, right, _rank("c", 0.64)) == ((0, 2),)
+
+
+def test_one_that_needs_the_other_is_context_if_the_whole_ranks_better():
+    ranks = _rank("a", 0.6), _rank("b", 0.5), _rank("a", 0.61)
+
+    assert _two(S, *ranks, standing=(True, False)) == ((0, 2),)
+
+
+@pytest.mark.parametrize("cut", [W, J])
+def test_a_question_out_of_scope_behind_a_connective_is_a_wish_of_its_own(cut):
+    left, right, whole = _rank("a", 0.6), _rank("a", 0.2, in_scope=False), _rank("a", 0.9)
+
+    assert _two(cut, left, right, whole, standing=(False, True)) == ((0, 1), (1, 2))
+    assert _two(cut, left, right, whole) == ((0, 2),)
+    assert _two(cut, right, left, whole, standing=(True, False)) == ((0, 2),)
+    assert _two(cut, right, left, whole, standing=(True, True)) == ((0, 1), (1, 2))
+
+
+def test_a_question_out_of_scope_behind_a_comma_is_hidden_only_by_a_whole_that_hardly_suffers():
+    left, right = _rank("a", 0.6), _rank("b", 0.2, in_scope=False)
+
+    assert _two(C, left, right, _rank("a", 0.56), standing=(True, True)) == ((0, 1), (1, 2))
+    assert _two(C, left, right, _rank("a", 0.58), standing=(True, True)) == ((0, 2),)
+    assert _two(C, left, right, _rank("a", 0.56)) == ((0, 2),)
+
+
 def test_a_wish_out_of_scope_is_not_merged_with_the_capability_it_is_nearest_to():
     left, right = _rank("faq", 0.6), _rank("faq", 0.2, in_scope=False)
 
@@ -95,7 +146,9 @@ def test_the_ninth_wish_stays_with_the_eighth():
         for first, beyond in all_spans(9)
     }
 
-    spans = choose_spans(SpanTable(cuts=[S] * 9, asking=[True] * 9, ranks=ranks), RULES)
+    table = SpanTable(cuts=[S] * 9, asking=[True] * 9, standing=[True] * 9, ranks=ranks)
+
+    spans = choose_spans(table, RULES)
 
     assert spans == (*((at, at + 1) for at in range(7)), (7, 9))
 
@@ -104,7 +157,7 @@ def test_the_ninth_wish_stays_with_the_eighth():
 def test_spans_are_in_order_disjoint_and_few_whatever_the_ranks(data):
     count = data.draw(st.integers(1, 9))
     kinds = data.draw(st.lists(st.sampled_from(CutKind), min_size=count, max_size=count))
-    asking = data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
+    asking, standing = (data.draw(st.lists(st.booleans(), min_size=count, max_size=count)) for _ in range(2))
     rank = st.builds(
         SpanRank,
         capability=st.sampled_from("abc").map(Capability),
@@ -112,7 +165,8 @@ def test_spans_are_in_order_disjoint_and_few_whatever_the_ranks(data):
         similarity=st.just(0.5),
         in_scope=st.booleans(),
     )
-    table = SpanTable(cuts=kinds, asking=asking, ranks={span: data.draw(rank) for span in all_spans(count)})
+    ranks = {span: data.draw(rank) for span in all_spans(count)}
+    table = SpanTable(cuts=kinds, asking=asking, standing=standing, ranks=ranks)
 
     spans = choose_spans(table, RULES)
 

@@ -76,6 +76,7 @@ def intents_of() -> tuple[Intent, Intent]:
         confidence=0.8,
         links=(Link(field="amount", sources=(source,), required=True),),
         missing=("member_id",),
+        labels=("会员号",),
     )
     return first, second
 
