@@ -68,7 +68,7 @@ async def open_engine(url: str) -> AsyncIterator[Database]:
     (`+aiosqlite`, `+asyncpg`). Raises ConfigurationError where the URL or the place it names
     can't be used, UnavailableError where a server does not answer.
     """
-    parsed = _parse(url)
+    parsed = parse_url(url)
     if parsed.get_backend_name() == "sqlite":
         await asyncio.to_thread(_try_file, parsed.database or "")
         database = _open_sqlite(parsed)
@@ -83,7 +83,14 @@ async def open_engine(url: str) -> AsyncIterator[Database]:
         await database.writes.dispose()
 
 
-def _parse(url: str) -> URL:
+def _for_asyncpg(url: URL) -> URL:
+    """The URL with libpq's name for encryption under asyncpg's."""
+    mode = url.query.get("sslmode")
+    return url if mode is None else url.difference_update_query(["sslmode"]).update_query_dict({"ssl": mode})
+
+
+def parse_url(url: str) -> URL:
+    """The URL with the driver that we use; raises ConfigurationError where it can't be one of ours."""
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):  # ValueError: the port is no number
@@ -92,7 +99,7 @@ def _parse(url: str) -> URL:
         ) from None
     for backend, driver in _DRIVERS.items():
         if parsed.drivername in {backend, f"{backend}+{driver}"}:
-            return parsed.set(drivername=f"{backend}+{driver}")
+            return _for_asyncpg(parsed.set(drivername=f"{backend}+{driver}"))
     raise ConfigurationError(
         f"databases of kind {parsed.drivername!r} are not supported; use sqlite or postgresql"
     )

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from dispatcher.errors import ConfigurationError, DispatcherError, UnavailableError
-from dispatcher.store.engine import Database, open_engine
+from dispatcher.store.engine import Database, open_engine, parse_url
 
 
 async def pragmas(engine: AsyncEngine) -> dict[str, object]:
@@ -78,3 +78,9 @@ async def test_a_server_that_does_not_answer_is_unavailable():
     with pytest.raises(UnavailableError):
         async with open_engine("postgresql://postgres@127.0.0.1:1/none"):
             pass
+
+
+def test_the_usual_name_for_encryption_is_understood():
+    url = parse_url("postgresql://u@h/d?sslmode=require&application_name=x")
+
+    assert dict(url.query) == {"ssl": "require", "application_name": "x"}
