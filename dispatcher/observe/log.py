@@ -8,8 +8,10 @@ import sys
 
 import structlog
 
-QUIET = ("aiormq", "aio_pika", "aiosqlite", "alembic", "asyncio", "uvicorn.access", "uvicorn.error")
+QUIET = ("aiosqlite", "alembic", "asyncio", "uvicorn.access", "uvicorn.error")
 """Libraries whose chatter below WARNING helps nobody."""
+SILENT = ("aiormq", "aio_pika")
+"""Libraries that warn, with a trace, of lost connections, which `amqp` reports in one line itself."""
 
 
 def configure_logging(level: str, *, as_json: bool) -> None:
@@ -36,3 +38,5 @@ def configure_logging(level: str, *, as_json: bool) -> None:
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
+    for name in SILENT:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
