@@ -82,8 +82,9 @@ def _reason(task: Task, intent: Intent, intents: Sequence[Intent]) -> str:
     """What is missing: fields in the words of their schema, or the intent whose result did not come."""
     if task.status is TaskStatus.NEEDS_INPUT:
         return ", ".join(intent.labels or intent.missing)
-    sources = [source for link in intent.links if link.field == task.reason for source in link.sources]
-    return _quote(intents[sources[0].position].text) if sources else intent.text
+    # At its deadline a task waits for no field in particular.
+    links = [link for link in intent.links if task.reason in {None, link.field}]
+    return _quote(intents[links[0].sources[0].position].text) if links else intent.text
 
 
 def _quote(text: str) -> str:

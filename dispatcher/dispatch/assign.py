@@ -121,16 +121,21 @@ class Assigner:
         return self._again(draft, task, assignment, delay_ms)
 
     def move(self, draft: Draft, task: Task, attempt: Attempt) -> bool:
-        """Replace an attempt that surely was not sent by one at another agent; False where there is none."""
+        """Replace a due attempt by one at an agent not tried yet; False where there is none.
+
+        One that may have been sent is replaced only where running it twice does no harm (I7).
+        """
+        sent = attempt.published_ms is not None
         attempts = draft.attempts_of(task.task_id)
-        if not has_attempts_left(task, len(attempts), draft.now_ms, self.rules):
+        harmless = task.idempotent or not sent
+        if not harmless or not has_attempts_left(task, len(attempts), draft.now_ms, self.rules):
             return False
         tried = frozenset(a.agent_id for a in attempts)
         assignment = self.choose(draft.request, draft.intent_of(task), task, tried)
-        if assignment.decision.agent_id in {None, *tried}:
+        if assignment.decision.agent_id in {None, *tried} or (sent and not assignment.idempotent):
             return False
-        gone = replace(attempt, status=AttemptStatus.NOT_STARTED, error_code="agent_gone")
-        draft.put_attempt(gone)
+        ended = AttemptStatus.LAPSED if sent else AttemptStatus.NOT_STARTED
+        draft.put_attempt(replace(attempt, status=ended, error_code="agent_gone"))
         return self._again(draft, task, assignment, 0)
 
     def _again(self, draft: Draft, task: Task, assignment: Assignment, delay_ms: int) -> bool:

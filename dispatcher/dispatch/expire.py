@@ -37,14 +37,17 @@ def not_delivered(
 
 
 def move_on(state: RequestState, now_ms: int, attempt: Attempt, assigner: Assigner) -> Step:
-    """The attempt's agent is gone: give the task to another one, else leave it waiting unclaimed."""
+    """The attempt's agent is gone: give the task to another one, else leave it waiting unclaimed.
+
+    It waits at the end of the line: those behind it may have somebody else to go to.
+    """
     draft = Draft(state, now_ms)
     current = draft.attempt(attempt.task_id, attempt.number)
     if current is None or not _is_ours(current, now_ms, assigner):
         return draft.step()
-    moved = current.published_ms is None and assigner.move(draft, draft.task_of(current), current)
-    if not moved:
-        draft.put_attempt(replace(current, claimed_by=None, claimed_until_ms=None))
+    if not assigner.move(draft, draft.task_of(current), current):
+        waiting = replace(current, claimed_by=None, claimed_until_ms=None, not_before_ms=now_ms)
+        draft.put_attempt(waiting)
     return draft.step()
 
 

@@ -24,7 +24,7 @@ class Outbox:
         """Take the attempts that a commit of this replica created and claimed."""
         for attempt in change.new_attempts():
             if attempt.claimed_by == self.replica:
-                self.put(due_of(change, attempt))
+                self.put(due_of(change.after, attempt, change.now_ms))
 
     def put(self, due: Due) -> None:
         """Queue one claimed attempt, unless it is queued already."""

@@ -13,7 +13,8 @@ class Part:
     """One intent's outcome.
 
     `result` is `{text, data}` of the agent or None; `error` is `{code, message}` with a sentence
-    for a person, never the agent's own text. `similarity` and `score` are in [0, 1].
+    for a person: the agent's own where it asks for input, never what it said of a failure.
+    `similarity` and `score` are in [0, 1].
     `waited_ms` is the time until the task opened, `elapsed_ms` the time from then to its end.
     """
 

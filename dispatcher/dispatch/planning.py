@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from dispatcher.clock import Calendar
 from dispatcher.dispatch.request import ChatMessage
@@ -63,11 +62,10 @@ class Planner:
         language: str,
         rankings: tuple[Ranking, ...],
     ) -> Planned:
-        today: datetime = self.calendar.now()
         plan = build_plan(
             pieces,
             schemas=_schemas(self.contracts()),
-            entities=extract_entities(message.message, language=language, today=today.date()),
+            entities=extract_entities(message.message, language=language, today=self.calendar.now().date()),
             context=message.context,
             language=language,
         )

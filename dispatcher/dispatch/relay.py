@@ -114,10 +114,12 @@ class Relay:
         if not room:
             return 0
         found = await ledger.claim_due(self.outbox.replica, room, self.assigner.rules.claim_ms / 1000)
-        gone = [due for due in found if not self.capacities.capacity(due.attempt.agent_id)]
+        gone: list[Due] = []
         for due in found:
-            if due not in gone:
+            if self.capacities.capacity(due.attempt.agent_id):
                 self.outbox.put(due)
+            else:
+                gone.append(due)
         await asyncio.gather(*map(self._move, gone))
         return len(found)
 

@@ -12,6 +12,7 @@ from dispatcher.dispatch.request import Request, Task
 from dispatcher.identifiers import AgentId, CallerId, Capability
 from dispatcher.intents.plan import Intent
 from dispatcher.registry.live import AgentDirectory
+from dispatcher.routing.decision import Decision
 from dispatcher.routing.record import read_ranking
 from dispatcher.routing.router import Query, Router
 
@@ -51,20 +52,18 @@ class Selection:
         ranking = planned.ranking(intent.position) if planned else None
         if ranking is None and task.ranking is not None:
             ranking = read_ranking(task.ranking)
-        decision = self.router.decide(query, ranking)
-        return self._assignment(Assignment(decision=decision))
+        return self._assignment(self.router.decide(query, ranking))
 
-    def _assignment(self, assignment: Assignment) -> Assignment:
-        decision = assignment.decision
+    def _assignment(self, decision: Decision) -> Assignment:
         if decision.agent_id is None or decision.capability is None:
-            return assignment
+            return Assignment(decision=decision)
         for agent in self.directory.group(decision.capability):
             declared = agent.capability(decision.capability)
             if agent.agent_id == decision.agent_id and declared is not None:
                 return Assignment(
                     decision=decision, idempotent=declared.idempotent, timeout_ms=declared.timeout_ms
                 )
-        return assignment
+        return Assignment(decision=decision)
 
 
 def payload_bytes(request: Request, intent: Intent, inputs: Mapping[str, object]) -> int:

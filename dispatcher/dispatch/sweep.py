@@ -10,8 +10,7 @@ from typing import Protocol
 from dispatcher.dispatch.assign import Assigner
 from dispatcher.dispatch.bookkeeper import Bookkeeper
 from dispatcher.dispatch.expire import expire, publish_again
-from dispatcher.dispatch.ledger import Decide, Step
-from dispatcher.dispatch.request import Attempt, RequestState
+from dispatcher.dispatch.ledger import Decide
 from dispatcher.errors import UnavailableError
 from dispatcher.identifiers import AgentId, RequestId
 
@@ -56,7 +55,7 @@ class Sweep:
         lost = [attempt for attempt in unanswered if self.agents.is_idle(attempt.agent_id)]
         for attempt in lost:
             logger.warning("task.lost", extra={"task_id": attempt.task_id, "agent_id": attempt.agent_id})
-        await asyncio.gather(*(self._one(a.request_id, partial(_again, a)) for a in lost))
+        await asyncio.gather(*(self._one(a.request_id, partial(publish_again, attempt=a)) for a in lost))
         return len(lost)
 
     async def _all(self, request_ids: Sequence[RequestId], decide: Decide) -> None:
@@ -70,7 +69,3 @@ class Sweep:
             raise
         except Exception:
             logger.exception("sweep.failed", extra={"request_id": request_id})
-
-
-def _again(attempt: Attempt, state: RequestState, now_ms: int) -> Step:
-    return publish_again(state, now_ms, attempt)

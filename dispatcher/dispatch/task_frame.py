@@ -1,22 +1,22 @@
 """The frame of one attempt, built when it is published so that its budget is what remains."""
 
-from dispatcher.dispatch.ledger import Change, Due
-from dispatcher.dispatch.request import Attempt
+from dispatcher.dispatch.ledger import Due
+from dispatcher.dispatch.request import Attempt, RequestState
 from dispatcher.identifiers import idempotency_key
 from dispatcher.protocol.frames import TaskContext, TaskFrame, TaskPayload
 
 
-def due_of(change: Change, attempt: Attempt) -> Due:
-    """An attempt that this change created, as the outbox would give it back."""
-    task = next(t for t in change.after.tasks if t.task_id == attempt.task_id)
-    intent = change.after.intents[task.position]
+def due_of(state: RequestState, attempt: Attempt, now_ms: int) -> Due:
+    """An attempt of this state, claimed at `now_ms`, with what its frame is made of."""
+    task = next(t for t in state.tasks if t.task_id == attempt.task_id)
+    intent = state.intents[task.position]
     return Due(
-        request=change.after.request,
+        request=state.request,
         task=task,
         attempt=attempt,
         text=intent.text,
         entities=tuple(entity.to_json() for entity in intent.entities),
-        now_ms=change.now_ms,
+        now_ms=now_ms,
     )
 
 

@@ -41,7 +41,7 @@ class Topology:
 
     @property
     def dead_exchange(self) -> str:
-        """Direct; the routing key is the agent id."""
+        """Direct; the routing key is the agent id, for results the name of their dead queue."""
         return f"{self.prefix}.dead"
 
     @property
@@ -51,7 +51,7 @@ class Topology:
 
     @property
     def registry_exchange(self) -> str:
-        """Direct, with the one key `registry`: register, drain and leave frames."""
+        """Direct, with the one key `registry`: register, drain, leave, and heartbeats that want a reply."""
         return f"{self.prefix}.registry"
 
     @property
@@ -79,12 +79,12 @@ class Topology:
         return f"{self.prefix}.task.{agent_id}.{QUEUE_VERSION}"
 
     def dead_queue(self, agent_id: AgentId) -> str:
-        """Where the agent's poison and exhausted messages wait for an operator."""
+        """Where the agent's unreadable, exhausted and expired messages wait for an operator."""
         return f"{self.prefix}.dead.{agent_id}.{QUEUE_VERSION}"
 
     @property
     def dead_results_queue(self) -> str:
-        """Where result frames that nobody can read wait for an operator."""
+        """Where result frames that nobody can read, or that always fail, wait for an operator."""
         return f"{self.prefix}.dead-results.{QUEUE_VERSION}"
 
     def replica_queue(self, replica_id: ReplicaId) -> str:

@@ -1,10 +1,12 @@
 """An agent: its name, its limits and a handler for each capability.
 
-agent = Agent("clock")
+    agent = Agent("clock")
 
-@agent.handler("time.tell", description="Tells the time.", examples=["what time is it"])
-def tell(task: TaskView) -> str:
-    return "It is noon."
+    @agent.handler("time.tell", description="Tells the time.", examples=["what time is it"])
+    def tell(task: TaskView) -> str:
+        return "It is noon."
+
+`dispatcher.sdk.run(agent)` puts it to work.
 """
 
 from collections.abc import Callable, Mapping, Sequence

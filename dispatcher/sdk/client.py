@@ -1,8 +1,10 @@
 """A caller's way in: posts chat messages and reads answers.
 
-async with Client("http://127.0.0.1:8080", key="ard_…") as client:
-answer = await client.chat("Where is order 2025103101?", user_id="u1001")
-print(answer["answer"])
+    async with Client("http://127.0.0.1:8080", key="ard_…") as client:
+        answer = await client.chat("Where is order 2025103101?", user_id="u1001")
+        print(answer["answer"])
+
+What comes back is the gateway's JSON, as plain dictionaries.
 """
 
 import json

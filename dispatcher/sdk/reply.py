@@ -37,7 +37,8 @@ class NeedsInput(Exception):  # noqa: N818 - a question, not an error; handlers 
 class BusinessError(Exception):
     """The call worked, but the agent could not do what was asked; counts as its failure.
 
-    Raise it or return it. `text` is shown to the person; `code` is stable, at most 64 characters.
+    Raise it or return it. `text` is for the person: the part's result text, but not in the merged answer,
+    which says only that the part did not work out. `code` is stable, at most 64 characters.
     """
 
     def __init__(self, text: str, code: str = "business_error") -> None:

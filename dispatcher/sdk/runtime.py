@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from dispatcher.clock import Clock, SystemClock
-from dispatcher.errors import DispatcherError
+from dispatcher.errors import DispatcherError, first_error
 from dispatcher.identifiers import InstanceId, new_id
 from dispatcher.protocol.link import Link
 from dispatcher.sdk.agent import Agent, ChannelKind, checked_name
@@ -94,7 +94,7 @@ class Runtime:
                 await self._drain()
                 life.cancel()
         except ExceptionGroup as group_error:
-            raise _first(group_error) from group_error
+            raise first_error(group_error) from group_error
         await self._membership.leave()
 
     async def _live(self) -> None:
@@ -142,7 +142,7 @@ async def serving(runtime: Runtime) -> AsyncIterator[Runtime]:
             finally:
                 stop.set()
     except ExceptionGroup as group_error:
-        raise _first(group_error) from group_error
+        raise first_error(group_error) from group_error
 
 
 def _identity(agent: Agent, inbox: Inbox, options: RuntimeOptions) -> InstanceIdentity:
@@ -154,10 +154,3 @@ def _identity(agent: Agent, inbox: Inbox, options: RuntimeOptions) -> InstanceId
         inbox=inbox.kind,
         key=options.key,
     )
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

@@ -24,6 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dispatcher.dispatch.ledger import AttemptKey, Due
 from dispatcher.dispatch.request import AttemptStatus, RequestState
+from dispatcher.dispatch.task_frame import due_of
 from dispatcher.identifiers import AgentId, ReplicaId
 from dispatcher.store.column import now_ms, read_now
 from dispatcher.store.engine import Database
@@ -127,13 +128,4 @@ async def _claim_agent_by_agent(
 
 def _to_due(state: RequestState, key: AttemptKey, now: int) -> Due:
     attempt = next(a for a in state.attempts if (a.task_id, a.number) == key)
-    task = next(t for t in state.tasks if t.task_id == attempt.task_id)
-    intent = next(i for i in state.intents if i.position == task.position)
-    return Due(
-        request=state.request,
-        task=task,
-        attempt=attempt,
-        text=intent.text,
-        entities=tuple(entity.to_json() for entity in intent.entities),
-        now_ms=now,
-    )
+    return due_of(state, attempt, now)

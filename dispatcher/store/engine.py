@@ -13,7 +13,7 @@ from sqlalchemy.dialects.sqlite.aiosqlite import AsyncAdapt_aiosqlite_connection
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from dispatcher.errors import ConfigurationError, UnavailableError
+from dispatcher.errors import ConfigurationError, DispatcherError, UnavailableError
 from dispatcher.store.failure import READ_ONLY_STATE, NotAdmittedError, translated
 
 _DRIVERS = {"sqlite": "aiosqlite", "postgresql": "asyncpg"}
@@ -76,17 +76,11 @@ async def open_engine(url: str) -> AsyncIterator[Database]:
         database = _open_postgres(parsed)
     try:
         if database.is_postgres:
-            await _try_server(database, parsed.database)
+            await _try_server(database, parsed)
         yield database
     finally:
         await database.reads.dispose()
         await database.writes.dispose()
-
-
-def _for_asyncpg(url: URL) -> URL:
-    """The URL with libpq's name for encryption under asyncpg's."""
-    mode = url.query.get("sslmode")
-    return url if mode is None else url.difference_update_query(["sslmode"]).update_query_dict({"ssl": mode})
 
 
 def parse_url(url: str) -> URL:
@@ -99,7 +93,7 @@ def parse_url(url: str) -> URL:
         ) from None
     for backend, driver in _DRIVERS.items():
         if parsed.drivername in {backend, f"{backend}+{driver}"}:
-            return _for_asyncpg(parsed.set(drivername=f"{backend}+{driver}"))
+            return parsed.set(drivername=f"{backend}+{driver}")
     raise ConfigurationError(
         f"databases of kind {parsed.drivername!r} are not supported; use sqlite or postgresql"
     )
@@ -138,10 +132,16 @@ def _prepare_sqlite(engine: AsyncEngine, *, begin: str, query_only: str) -> None
     event.listen(engine.sync_engine, "begin", on_begin)
 
 
+def _for_asyncpg(url: URL) -> URL:
+    """The URL with libpq's name for encryption under asyncpg's."""
+    mode = url.query.get("sslmode")
+    return url if mode is None else url.difference_update_query(["sslmode"]).update_query_dict({"ssl": mode})
+
+
 def _open_postgres(url: URL) -> Database:
     try:
         engine = _make_engine(
-            url,
+            _for_asyncpg(url),
             pool_size=_POSTGRES_CONNECTIONS,
             pool_pre_ping=True,
             # Whatever the server's default: a rule must see what was committed while it waited for its lock.
@@ -189,11 +189,19 @@ def _try_file(path: str) -> None:
         raise ConfigurationError(f"the SQLite database {path!r} can't be opened for writing") from error
 
 
-async def _try_server(database: Database, name: str | None) -> None:
+async def _try_server(database: Database, url: URL) -> None:
     try:
         async with database.reading():
             pass
     except NotAdmittedError:
         raise ConfigurationError(
-            f"the server refused database {name!r}: check its name, the user and the password"
+            f"the server refused database {url.database!r}: check its name, the user and the password"
+        ) from None
+    except UnavailableError:
+        raise
+    except (TypeError, DispatcherError):  # TypeError: the driver knows no parameter of that name
+        if not url.query:
+            raise
+        raise ConfigurationError(
+            f"the database can't be reached with the parameters {sorted(url.query)} of its URL"
         ) from None

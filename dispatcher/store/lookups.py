@@ -114,7 +114,7 @@ async def unanswered(database: Database, age_s: float, limit: int) -> Sequence[A
     before = now_ms() - literal(round(age_s * 1000), BigInteger)
     query = (
         select(attempts)
-        .where(attempts.c.status == AttemptStatus.PUBLISHED, attempts.c.published_ms <= before)
+        .where(_PUBLISHED, attempts.c.published_ms <= before)
         .order_by(attempts.c.published_ms, attempts.c.task_id)
         .limit(limit)
     )

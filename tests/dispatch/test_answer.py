@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from dispatcher.dispatch.answer import SENTENCES, merge_answer, part_sentence, request_status
+from dispatcher.dispatch.expire import expire
 from dispatcher.dispatch.part import parts
 from dispatcher.dispatch.request import RequestStatus, TaskStatus
 from dispatcher.dispatch.settle import settle
@@ -119,3 +120,12 @@ def test_a_skipped_part_names_what_it_waited_for() -> None:
     state = accepted(intent(0, missing=("order_number",)), quote)
 
     assert "“wish 1” needs the outcome of “wish 0”" in (state.request.answer or "")
+
+
+def test_a_part_that_still_waited_at_the_deadline_names_what_it_waited_for() -> None:
+    by = assigner()
+    state = accepted(intent(0), intent(1, links=(link("amount", (0, "amount")),)), by=by)
+
+    ended = expire(state, state.request.deadline_ms, by).state
+
+    assert "“wish 1” needs the outcome of “wish 0”" in (ended.request.answer or "")

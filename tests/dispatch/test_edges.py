@@ -226,6 +226,24 @@ async def test_work_for_a_gone_agent_is_given_to_another(chain: Chain) -> None:
     assert [a.agent_id for a in state.attempts] == ["a1", "a2"]
 
 
+async def test_work_that_nobody_else_takes_does_not_hold_up_what_is_behind_it(chain: Chain) -> None:
+    chain.loads.room = 0
+    full = Loads(room=0)
+    stuck = replace(chain.by, choose=Agents("a1"), loads=full)
+    behind = replace(chain.by, loads=full)
+    first = await chain.accept(by=stuck)
+    second = await chain.accept(by=behind)
+    one_at_a_time = replace(chain.relay.rules, moved_at_once=1)
+    nobody_else = replace(chain.relay, assigner=stuck, rules=one_at_a_time)
+    somebody = replace(chain.relay, assigner=behind, rules=one_at_a_time)
+
+    await nobody_else.claim()
+    await somebody.claim()
+
+    states = [await chain.ledger.read(c.after.request.request_id) for c in (first, second)]
+    assert [len(state.attempts) for state in states if state] == [1, 2]
+
+
 async def test_one_request_that_cannot_be_changed_does_not_hold_up_the_sweep(
     chain: Chain, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -155,10 +155,13 @@ def test_an_agent_that_may_not_run_it_twice_is_no_second_choice() -> None:
 
     by = assigner(Mixed("a1", "a2"))
     state = published(accepted(by=by))
+    maybe_sent = _reclaimed(accepted(by=by))
 
     lapsed = expire(state, NOW + 15_000, by).state
+    kept = move_on(maybe_sent, NOW, newest(maybe_sent), by).state
 
     assert [a.agent_id for a in lapsed.attempts] == ["a1"]
+    assert [a.agent_id for a in kept.attempts] == ["a1"]
     assert task_of(lapsed).status is TaskStatus.OPEN
 
 
@@ -172,9 +175,19 @@ def test_work_that_waits_for_a_gone_agent_moves_to_another() -> None:
     assert step.state.attempts[0].error_code == "agent_gone"
 
 
+def test_work_of_a_gone_agent_that_may_run_moves_only_if_it_may_run_twice() -> None:
+    by = assigner(Agents("a1", "a2"))
+    state = _reclaimed(accepted(by=by))
+
+    step = move_on(state, NOW, newest(state), by)
+
+    assert [a.status for a in step.state.attempts] == [AttemptStatus.LAPSED, AttemptStatus.DUE]
+    assert newest(step.state).agent_id == "a2"
+
+
 @pytest.mark.parametrize("sent", [True, False])
 def test_work_that_nobody_else_can_take_or_that_may_run_waits_unclaimed(sent: bool) -> None:
-    by = assigner(Agents("a1", "a2") if sent else Agents("a1"))
+    by = assigner(Agents("a1", "a2", idempotent=False) if sent else Agents("a1"))
     state = _reclaimed(accepted(by=by)) if sent else accepted(by=by)
 
     after = move_on(state, NOW, newest(state), by).state

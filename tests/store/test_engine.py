@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from dispatcher.errors import ConfigurationError, DispatcherError, UnavailableError
-from dispatcher.store.engine import Database, open_engine, parse_url
+from dispatcher.store.engine import Database, open_engine
 
 
 async def pragmas(engine: AsyncEngine) -> dict[str, object]:
@@ -80,7 +80,18 @@ async def test_a_server_that_does_not_answer_is_unavailable():
             pass
 
 
-def test_the_usual_name_for_encryption_is_understood():
-    url = parse_url("postgresql://u@h/d?sslmode=require&application_name=x")
+async def test_the_usual_name_for_encryption_is_understood():
+    with pytest.raises(UnavailableError):
+        async with open_engine("postgresql://postgres@127.0.0.1:1/none?sslmode=require"):
+            pass
 
-    assert dict(url.query) == {"ssl": "require", "application_name": "x"}
+
+@pytest.mark.parametrize("parameter", ["sslmode=nonsense", "application_name=x"])
+async def test_a_parameter_that_cannot_be_used_is_named_without_its_value(parameter: str):
+    name, _, value = parameter.partition("=")
+
+    with pytest.raises(ConfigurationError, match=name) as raised:
+        async with open_engine(f"postgresql://postgres@127.0.0.1:1/none?{parameter}"):
+            pass
+
+    assert value not in raised.value.message.replace(name, "")
