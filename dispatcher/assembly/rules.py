@@ -16,6 +16,9 @@ from dispatcher.routing.decision import Weights
 from dispatcher.routing.rules import RoutingRules
 from dispatcher.settings import Settings
 
+LONGEST_SEND_S = 5.5
+"""A send gives up after 5 s; an attempt is not sent unless its claim outlives that."""
+
 
 def topology(settings: Settings) -> Topology:
     """Names of queues and exchanges."""
@@ -50,6 +53,7 @@ def relay_rules(settings: Settings) -> RelayRules:
         reply_to=topology(settings).result_exchange,
         publishers=settings.delivery.publishers,
         look_every_s=settings.delivery.look_every_s,
+        stale_ms=round((settings.delivery.claim_s - LONGEST_SEND_S) * 1000),
     )
 
 

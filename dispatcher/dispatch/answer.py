@@ -31,6 +31,8 @@ SENTENCES: Mapping[str, Mapping[TaskStatus, str]] = {
         TaskStatus.CANCELLED: "The part “{intent}” was cancelled.",
     },
 }
+MORE = {"zh": "更多信息", "en": "more information"}
+"""What an agent asks for that doesn't say what."""
 QUOTED_CHARACTERS = 60
 """An intent's text is cut to this length where a sentence quotes it."""
 
@@ -63,7 +65,7 @@ def part_sentence(language: str, task: Task, intents: Sequence[Intent]) -> str:
         return task.result_text
     intent = intents[task.position]
     sentences = SENTENCES.get(language, SENTENCES["en"])
-    reason = _reason(task, intent, intents)
+    reason = _reason(language, task, intents)
     return sentences[task.status].format(intent=_quote(intent.text), reason=reason)
 
 
@@ -78,10 +80,13 @@ def is_json(text: str) -> bool:
     return True
 
 
-def _reason(task: Task, intent: Intent, intents: Sequence[Intent]) -> str:
+def _reason(language: str, task: Task, intents: Sequence[Intent]) -> str:
     """What is missing: fields in the words of their schema, or the intent whose result did not come."""
+    intent = intents[task.position]
     if task.status is TaskStatus.NEEDS_INPUT:
-        return ", ".join(intent.labels or intent.missing)
+        asked = (task.result_data or {}).get("fields")
+        fields = intent.labels or intent.missing or (asked if isinstance(asked, list) else ())
+        return ", ".join(map(str, fields)) or MORE.get(language, MORE["en"])
     # At its deadline a task waits for no field in particular.
     links = [link for link in intent.links if task.reason in {None, link.field}]
     return _quote(intents[links[0].sources[0].position].text) if links else intent.text

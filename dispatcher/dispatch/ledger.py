@@ -6,7 +6,7 @@ inside that transaction with the database's time and must be quick, pure and rep
 a batch fails it is called again with fresh state.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -145,8 +145,8 @@ class Ledger(Protocol):
         """Open requests past their deadline, or with a lapsed attempt or an overdue task; oldest first."""
         ...
 
-    async def unanswered(self, age_s: float, limit: int) -> Sequence[Attempt]:
-        """PUBLISHED attempts that were confirmed more than `age_s` seconds ago; oldest first."""
+    async def unanswered(self, agents: Collection[AgentId], age_s: float, limit: int) -> Sequence[Attempt]:
+        """PUBLISHED attempts at these agents, confirmed more than `age_s` seconds ago; oldest first."""
         ...
 
     async def open_attempts(self) -> Mapping[AgentId, int]:

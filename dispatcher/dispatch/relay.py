@@ -131,12 +131,15 @@ class Relay:
 
     async def _room(self, agents: frozenset[AgentId]) -> Mapping[AgentId, int]:
         published = await self.books.ledger.published_attempts()
-        room: dict[AgentId, int] = {}
-        for agent_id in agents:
+        places, room = self.outbox.room, dict[AgentId, int]()
+        for agent_id in sorted(agents):
             capacity = self.capacities.capacity(agent_id)
-            free = min(capacity - published.get(agent_id, 0), self.outbox.room)
-            room[agent_id] = free if capacity else self.rules.moved_at_once
-        return {agent_id: count for agent_id, count in room.items() if count > 0}
+            if not capacity:
+                room[agent_id] = self.rules.moved_at_once
+            elif (free := min(capacity - published.get(agent_id, 0), places)) > 0:
+                room[agent_id] = free
+                places -= free
+        return room
 
 
 def _facts(due: Due) -> dict[str, object]:

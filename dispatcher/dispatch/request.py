@@ -192,7 +192,7 @@ class ResultKind(StrEnum):
     LATE = "late"
     """The task had already ended without a result."""
     SUPERSEDED = "superseded"
-    """Said that this attempt didn't run, or failed, and another attempt was made or is under way."""
+    """Said that its attempt didn't run, or failed; another attempt is under way or was just made."""
     REJECTED = "rejected"
     """Token, task, attempt or agent do not fit."""
 

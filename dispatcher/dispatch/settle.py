@@ -72,7 +72,7 @@ def _kind_after_the_end(task: Task, frame: ResultFrame) -> ResultKind:
 def _apply_failure(
     draft: Draft, task: Task, attempt: Attempt, frame: ResultFrame, assigner: Assigner
 ) -> ResultKind:
-    if not attempt.status.is_open:
+    if not _counts(draft, attempt):
         return ResultKind.SUPERSEDED
     not_started = frame.status in NOT_STARTED
     code = frame.error_code or ("agent_error" if frame.status is ResultStatus.ERROR else str(frame.status))
@@ -88,6 +88,12 @@ def _apply_failure(
             replace(task, status=TaskStatus.FAILED, error_code=code, result_digest=result_digest(frame))
         )
     return ResultKind.ACCEPTED
+
+
+def _counts(draft: Draft, attempt: Attempt) -> bool:
+    """Whether a failure says something new: of an open attempt, or of a lapsed one that none followed."""
+    others = any(a.status.is_open for a in draft.attempts_of(attempt.task_id))
+    return attempt.status.is_open or (attempt.status is AttemptStatus.LAPSED and not others)
 
 
 def _end_task(draft: Draft, task: Task, attempt: Attempt, frame: ResultFrame) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -15,18 +15,16 @@ from dispatcher.errors import UnavailableError
 from dispatcher.identifiers import AgentId, RequestId
 
 logger = logging.getLogger(__name__)
+BATCH = 200
+"""Requests handled per look; the rest waits for the next one."""
 
 
 class Idleness(Protocol):
     """What the reconcile pass asks about agents; the registry's live view."""
 
-    def is_idle(self, agent_id: AgentId) -> bool:
-        """Whether the agent is alive and its instances report that nothing is running."""
+    def idle_agents(self) -> Collection[AgentId]:
+        """Agents that are alive and whose instances report that nothing is running."""
         ...
-
-
-BATCH = 200
-"""Overdue requests handled per look; the rest waits for the next one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +49,8 @@ class Sweep:
         been idle at its latest heartbeats. A wrong guess costs one repetition, which the agent's
         inbox answers.
         """
-        unanswered = await self.books.ledger.unanswered(self.lost_after_s, BATCH)
-        lost = [attempt for attempt in unanswered if self.agents.is_idle(attempt.agent_id)]
+        idle = self.agents.idle_agents()
+        lost = await self.books.ledger.unanswered(idle, self.lost_after_s, BATCH) if idle else ()
         for attempt in lost:
             logger.warning("task.lost", extra={"task_id": attempt.task_id, "agent_id": attempt.agent_id})
         await asyncio.gather(*(self._one(a.request_id, partial(publish_again, attempt=a)) for a in lost))

@@ -34,7 +34,9 @@ TASK_TRANSITIONS: Mapping[TaskStatus, frozenset[TaskStatus]] = {
 ATTEMPT_TRANSITIONS: Mapping[AttemptStatus, frozenset[AttemptStatus]] = {
     AttemptStatus.DUE: frozenset(AttemptStatus),
     AttemptStatus.PUBLISHED: frozenset(AttemptStatus) - {AttemptStatus.PUBLISHED},
-    AttemptStatus.LAPSED: frozenset({AttemptStatus.SUCCEEDED, AttemptStatus.FAILED}),
+    AttemptStatus.LAPSED: frozenset(
+        {AttemptStatus.SUCCEEDED, AttemptStatus.FAILED, AttemptStatus.NOT_STARTED}
+    ),
     AttemptStatus.NOT_STARTED: frozenset({AttemptStatus.SUCCEEDED, AttemptStatus.FAILED}),
     AttemptStatus.FAILED: frozenset({AttemptStatus.SUCCEEDED}),
     AttemptStatus.SUCCEEDED: frozenset(),

@@ -1,6 +1,6 @@
 """All rules of a registration together: from a register frame to what has to be stored."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dispatcher.errors import RegistrationError
@@ -13,7 +13,12 @@ from dispatcher.registry.lease import check_lease
 from dispatcher.registry.repository import CapabilityContract
 from dispatcher.registry.schema import contracts_to_set
 
-EVERY_CHANNEL = frozenset({"in-process", "rabbitmq"})
+EVERY_CHANNEL = frozenset({"in-process", "rabbitmq", "http"})
+HTTP = "http"
+
+
+def _no_flaw(_endpoint: str) -> str | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +29,8 @@ class AdmissionRules:
     default_environment: str
     channels: frozenset[str] = EVERY_CHANNEL
     """The channels on which this dispatcher reaches agents; what declares another one can't get tasks."""
+    endpoint_flaw: Callable[[str], str | None] = _no_flaw
+    """Why an endpoint must not be called; asked again whenever it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +61,7 @@ def admit(
     agent_id, declaration = AgentId(frame.agent_id), frame.declaration
     check_declaration(declaration)
     _check_channel(declaration, rules.channels)
+    _check_endpoint(declaration, rules)
     instance = Instance(
         agent_id=agent_id,
         name=frame.instance_name,
@@ -75,3 +83,15 @@ def _check_channel(declaration: Declaration, channels: frozenset[str]) -> None:
             code="channel_unavailable",
             fields=("channel",),
         )
+
+
+def _check_endpoint(declaration: Declaration, rules: AdmissionRules) -> None:
+    is_needed, endpoint = declaration.channel == HTTP, declaration.endpoint
+    if is_needed != (endpoint is not None):
+        raise RegistrationError(
+            "an endpoint belongs to the channel http, and that channel needs one",
+            code="endpoint_mismatch",
+            fields=("endpoint",),
+        )
+    if endpoint is not None and (flaw := rules.endpoint_flaw(endpoint)):
+        raise RegistrationError(f"the endpoint {flaw}", code="endpoint_refused", fields=("endpoint",))

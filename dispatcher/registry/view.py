@@ -103,8 +103,11 @@ class LiveView:
         status = self.status(agent_id)
         return status.running < status.capacity
 
-    def is_idle(self, agent_id: AgentId) -> bool:
-        """Whether the agent is alive and none of its instances reports a running task."""
+    def idle_agents(self) -> Sequence[AgentId]:
+        """Agents that are alive and of whose instances none reports a running task, by agent id."""
+        return tuple(agent_id for agent_id in self._catalog.agents if self._is_idle(agent_id))
+
+    def _is_idle(self, agent_id: AgentId) -> bool:
         seen = self.roster.of(agent_id)
         alive = any(self.liveness(one) is Liveness.ALIVE for one in seen)
         return alive and not any(one.running for one in seen)

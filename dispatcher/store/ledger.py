@@ -1,6 +1,6 @@
 """The ledger in SQL: what is asked often goes in groups, the rest in transactions of its own."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -92,9 +92,9 @@ class SqlLedger:
         """See `Ledger.overdue`."""
         return await lookups.overdue(self._database, limit)
 
-    async def unanswered(self, age_s: float, limit: int) -> Sequence[Attempt]:
+    async def unanswered(self, agents: Collection[AgentId], age_s: float, limit: int) -> Sequence[Attempt]:
         """See `Ledger.unanswered`."""
-        return await lookups.unanswered(self._database, age_s, limit)
+        return await lookups.unanswered(self._database, agents, age_s, limit)
 
     async def open_attempts(self) -> Mapping[AgentId, int]:
         """See `Ledger.open_attempts`."""

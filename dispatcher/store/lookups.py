@@ -1,7 +1,7 @@
 """What dispatch asks of the whole ledger: what is overdue, how much is open, how attempts ended."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import (
@@ -109,12 +109,14 @@ async def open_attempts(database: Database) -> Mapping[AgentId, int]:
     return await _count_by_agent(database, _DUE, _PUBLISHED)
 
 
-async def unanswered(database: Database, age_s: float, limit: int) -> Sequence[Attempt]:
+async def unanswered(
+    database: Database, agents: Collection[AgentId], age_s: float, limit: int
+) -> Sequence[Attempt]:
     """Attempts confirmed long ago without a result; see `Ledger.unanswered`."""
     before = now_ms() - literal(round(age_s * 1000), BigInteger)
     query = (
         select(attempts)
-        .where(_PUBLISHED, attempts.c.published_ms <= before)
+        .where(_PUBLISHED, attempts.c.agent_id.in_(agents), attempts.c.published_ms <= before)
         .order_by(attempts.c.published_ms, attempts.c.task_id)
         .limit(limit)
     )

@@ -94,8 +94,8 @@ class Loads:
     def capacity(self, agent_id: AgentId) -> int:
         return self.room
 
-    def is_idle(self, agent_id: AgentId) -> bool:
-        return self.idle
+    def idle_agents(self) -> list[AgentId]:
+        return list(self.open) if self.idle else []
 
 
 def assigner(

@@ -129,3 +129,17 @@ def test_a_part_that_still_waited_at_the_deadline_names_what_it_waited_for() -> 
     ended = expire(state, state.request.deadline_ms, by).state
 
     assert "“wish 1” needs the outcome of “wish 0”" in (ended.request.answer or "")
+
+
+@pytest.mark.parametrize(
+    ("data", "asked"),
+    [
+        ({"fields": ["size", "color"]}, "size, color"),
+        ({}, "more information"),
+        ({"fields": 3}, "more information"),
+    ],
+)
+def test_an_agent_that_asks_without_words_still_gives_a_question(data: dict[str, object], asked: str) -> None:
+    task = replace(task_of(accepted()), status=ASKS, result_data=data)
+
+    assert part_sentence("en", task, (intent(0),)) == f"To handle “wish 0” I still need: {asked}."

@@ -1,5 +1,7 @@
 import pytest
 
+from dispatcher.dispatch.assign import AttemptRules
+from dispatcher.dispatch.expire import expire
 from dispatcher.dispatch.request import AttemptStatus, RequestStatus, ResultKind, TaskStatus
 from dispatcher.dispatch.settle import settle
 from dispatcher.protocol.frames import ResultBody, ResultStatus
@@ -231,3 +233,20 @@ def test_a_waiting_task_whose_agents_are_gone_ends_unavailable() -> None:
     assert task_of(step.state, 1).status is TaskStatus.UNAVAILABLE
     assert task_of(step.state, 1).retry_after_s == 3
     assert step.state.request.status is RequestStatus.PARTIAL
+
+
+@pytest.mark.parametrize(
+    ("status", "ended"),
+    [(ResultStatus.ERROR, TaskStatus.FAILED), (ResultStatus.BUSY, TaskStatus.UNAVAILABLE)],
+)
+def test_the_failure_of_a_lapsed_last_attempt_ends_the_task_at_once(
+    status: ResultStatus, ended: TaskStatus
+) -> None:
+    by = assigner(Agents("a1"), rules=AttemptRules(max_attempts=1))
+    state = expire(published(accepted(by=by)), NOW + 15_000, by).state
+    assert newest(state).status is AttemptStatus.LAPSED
+
+    step = settle(state, NOW + 15_100, result(newest(state), status), by)
+
+    assert task_of(step.state).status is ended
+    assert [r.kind for r in step.results] == [ResultKind.ACCEPTED]

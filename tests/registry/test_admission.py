@@ -8,10 +8,12 @@ from dispatcher.protocol.declaration import Declaration
 from dispatcher.registry.admission import EVERY_CHANNEL, AdmissionRules, admit
 from dispatcher.registry.agent import LivenessRules
 
+ENDPOINT = "https://agent.example/tasks"
 
-def admitted(frame, channels):
+
+def admitted(frame, channels, **more):
     rules = AdmissionRules(
-        liveness=LivenessRules(), default_environment="production", channels=frozenset(channels)
+        liveness=LivenessRules(), default_environment="production", channels=frozenset(channels), **more
     )
     return admit(frame, lease_id=LeaseId("l1"), others=(), contracts={}, rules=rules)
 
@@ -30,9 +32,33 @@ def test_an_agent_that_no_channel_here_leads_to_is_refused(registration, declara
 
 @pytest.mark.parametrize("declared", sorted(EVERY_CHANNEL))
 def test_an_agent_is_admitted_over_the_channel_it_declares(registration, declaration, declared):
-    admission = admitted(registration(declaration=declaration(channel=declared)), {declared})
+    endpoint = ENDPOINT if declared == "http" else None
+    own = declaration(channel=declared, endpoint=endpoint)
 
-    assert admission.agent.declaration.channel == declared
+    assert admitted(registration(declaration=own), {declared}).agent.declaration == own
+
+
+@pytest.mark.parametrize(("channel", "endpoint"), [("http", None), ("rabbitmq", ENDPOINT)])
+def test_an_endpoint_belongs_to_the_channel_that_needs_it(registration, declaration, channel, endpoint):
+    with pytest.raises(RegistrationError) as refused:
+        admitted(registration(declaration=declaration(channel=channel, endpoint=endpoint)), EVERY_CHANNEL)
+
+    assert (refused.value.error_code, refused.value.fields) == ("endpoint_mismatch", ("endpoint",))
+
+
+def test_an_endpoint_that_must_not_be_called_is_refused_with_the_reason(registration, declaration):
+    frame = registration(declaration=declaration(channel="http", endpoint=ENDPOINT))
+
+    with pytest.raises(RegistrationError) as refused:
+        admitted(frame, {"http"}, endpoint_flaw={ENDPOINT: "leads to a loopback address"}.get)
+
+    assert (refused.value.error_code, refused.value.fields) == ("endpoint_refused", ("endpoint",))
+    assert "leads to a loopback address" in refused.value.message
+
+
+def test_an_agent_without_an_endpoint_keeps_the_document_of_the_first_release(declaration):
+    assert "endpoint" not in declaration().to_json()
+    assert declaration(channel="http", endpoint=ENDPOINT).to_json()["endpoint"] == ENDPOINT
 
 
 def test_every_channel_that_can_be_declared_is_known():
