@@ -75,6 +75,30 @@ async def test_an_ended_claim_can_be_taken_by_another_replica(ledger: SqlLedger)
     assert due.attempt.claimed_by == SECOND
 
 
+async def test_an_attempt_that_was_claimed_before_may_have_been_sent(ledger: SqlLedger):
+    await accepted(ledger)
+
+    (fresh,) = await ledger.claim_due(FIRST, {AGENT: 1}, 0)
+    (again,) = await ledger.claim_due(SECOND, {AGENT: 1}, 0)
+    (once_more,) = await ledger.claim_due(SECOND, {AGENT: 1}, 0)
+
+    assert fresh.attempt.published_ms is None
+    assert again.attempt.published_ms == pytest.approx(again.now_ms, abs=1000)
+    assert once_more.attempt.published_ms == again.attempt.published_ms
+
+
+async def test_published_attempts_without_a_result_are_found_by_agent_and_age(ledger: SqlLedger):
+    state = await accepted(ledger)
+    await accepted(ledger, offer_of(agent=OTHER))
+    await ledger.mark_published(state.attempts[0])
+
+    found = await ledger.unanswered([AGENT, OTHER], 0, 10)
+
+    assert [(a.task_id, a.number) for a in found] == [(state.tasks[0].task_id, 1)]
+    assert await ledger.unanswered([OTHER], 0, 10) == ()
+    assert await ledger.unanswered([AGENT], 60, 10) == ()
+
+
 async def test_an_attempt_is_not_due_before_its_time_or_after_its_publication(ledger: SqlLedger):
     later = await accepted(ledger)
     await ledger.update(

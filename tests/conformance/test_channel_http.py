@@ -1,0 +1,340 @@
+"""What the HTTP channel does with agents of every kind; all of them on loopback."""
+
+import asyncio
+import gzip
+import socket
+
+import pytest
+from aiohttp import web
+
+from dispatcher.channel.http_call import CallRules
+from dispatcher.channel.http_policy import AddressPolicy
+from dispatcher.clock import SystemClock
+from dispatcher.errors import OutcomeUnknownError, RefusedError, TooLargeError, UnroutableError
+from dispatcher.identifiers import TaskId
+from dispatcher.protocol.frames import ResultStatus
+from dispatcher.protocol.link import Settlement
+from dispatcher.protocol.topology import MAX_FRAME_BYTES
+from tests.conformance.channel_world import DEADLINE_S, ORDER, RESULT_TRIES, task
+from tests.conformance.http_world import QUICK, Agent, RawServer, at_once, channel_to, result_of
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+
+def answering(**response):
+    async def answer(_task):
+        return web.Response(**response)
+
+    return answer
+
+
+def sending(*pieces, pause_s=0.0, repeat=1):
+    """A script of bytes, with a pause after each."""
+
+    async def script(writer):
+        for _ in range(repeat):
+            for piece in pieces:
+                writer.write(piece)
+                await writer.drain()
+                await SystemClock().sleep(pause_s)
+
+    return script
+
+
+async def outcome_of(script, call=QUICK):
+    """The result written on behalf of an agent that answers with a script, and its connections."""
+    server = RawServer(script)
+    async with server.serving() as endpoint, channel_to(endpoint, call=call) as world:
+        async with asyncio.timeout(DEADLINE_S):
+            await world.channel.send(ORDER, task("hello"))
+            frame = await world.result()
+    return frame.error_code, frame.can_retry, server.connections
+
+
+async def test_a_task_is_delivered_once_and_its_reply_is_the_result():
+    agent = Agent()
+    async with agent.serving() as endpoint, channel_to(endpoint) as world:
+        sent = task("上周买的手机").model_copy(update={"traceparent": "00-ab-cd-01"})
+
+        await world.channel.send(ORDER, sent)
+        result = await world.result()
+
+    assert (result.status, result.result.text, result.token) == (
+        ResultStatus.SUCCESS,
+        "上周买的手机",
+        sent.token,
+    )
+    ((posted, headers),) = agent.posts
+    assert posted == sent
+    assert (headers["Idempotency-Key"], headers["X-Request-Id"]) == (sent.idempotency_key, sent.request_id)
+    assert (headers["Traceparent"], headers["Accept-Encoding"]) == ("00-ab-cd-01", "identity")
+
+
+async def test_a_send_returns_before_the_agent_answered():
+    agent, may_answer = Agent(), asyncio.Event()
+
+    async def answer(frame):
+        await may_answer.wait()
+        return await at_once(frame)
+
+    agent.answer = answer
+    async with agent.serving() as endpoint, channel_to(endpoint) as world:
+        await world.channel.send(ORDER, task("slow"))
+        assert not world.received.results
+        may_answer.set()
+        assert (await world.result()).result.text == "slow"
+
+
+async def test_an_agent_may_take_the_task_and_call_back_later():
+    agent = Agent(answering(status=202))
+    async with agent.serving() as endpoint, channel_to(endpoint) as world:
+        sent = task("later")
+        await world.channel.send(ORDER, sent)
+        await agent.arrived.wait()
+        body = result_of(sent).model_dump_json().encode()
+
+        settlement = await world.channel.accept_callback(TaskId(sent.task_id), body)
+
+    assert (settlement, world.received.results) == (Settlement.ACK, [body])
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"x" * MAX_FRAME_BYTES])
+async def test_a_callback_that_is_no_result_of_its_task_is_not_taken(body):
+    async with channel_to(None) as world:
+        other = result_of(task("other")).model_dump_json().encode()
+
+        assert await world.channel.accept_callback(TaskId("task"), body) is Settlement.DEAD
+        assert await world.channel.accept_callback(TaskId("not this one"), other) is Settlement.DEAD
+        assert not world.received.results
+
+
+async def test_a_callback_that_can_not_be_stored_now_is_to_be_made_again():
+    async with channel_to(None) as world:
+        world.received.answers.append(Settlement.REQUEUE)
+        body = result_of(task("again")).model_dump_json().encode()
+
+        settlements = [await world.channel.accept_callback(TaskId("task"), body) for _ in range(2)]
+
+    assert settlements == [Settlement.REQUEUE, Settlement.ACK]
+
+
+async def test_a_result_in_a_reply_is_offered_until_it_is_taken():
+    agent = Agent()
+    async with agent.serving() as endpoint, channel_to(endpoint) as world:
+        world.received.answers.extend([Settlement.REQUEUE, ValueError("a fault of ours")])
+
+        await world.channel.send(ORDER, task("hello"))
+
+        await world.received.until(lambda: len(world.received.results) == 3)
+    assert len(agent.posts) == 1
+
+
+async def test_a_result_whose_handling_always_fails_is_given_up_and_harms_no_other():
+    async with Agent().serving() as endpoint, channel_to(endpoint) as world:
+        world.received.answers.extend([ValueError("a fault of ours")] * RESULT_TRIES)
+
+        await world.channel.send(ORDER, task("poison"))
+        await world.received.until(lambda: len(world.received.results) == RESULT_TRIES)
+        await world.channel.send(ORDER, task("next"))
+
+        await world.received.until(lambda: b"next" in world.received.results[-1])
+
+
+async def test_an_agent_that_does_not_listen_gets_nothing():
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        endpoint = f"http://127.0.0.1:{closed.getsockname()[1]}/tasks"
+    async with channel_to(endpoint) as world:
+        with pytest.raises(UnroutableError):
+            await world.channel.send(ORDER, task("hello"))
+
+    assert not world.received.results
+
+
+async def test_an_agent_without_an_endpoint_gets_nothing():
+    async with channel_to(None) as world:
+        with pytest.raises(UnroutableError):
+            await world.channel.send(ORDER, task("hello"))
+
+
+async def test_a_forbidden_endpoint_is_not_connected_to():
+    server = RawServer(sending(b""))
+    async with server.serving() as endpoint, channel_to(endpoint, policy=AddressPolicy()) as world:
+        with pytest.raises(UnroutableError) as refused:
+            await world.channel.send(ORDER, task("hello"))
+
+    assert (refused.value.error_code, server.connections) == ("endpoint_refused", 0)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_busy_agent_is_left_alone_for_as_long_as_it_asked(status):
+    agent = Agent(answering(status=status, headers={"Retry-After": "60"}))
+    async with agent.serving() as endpoint, channel_to(endpoint) as world:
+        await world.channel.send(ORDER, task("first"))
+        result = await world.result()
+
+        with pytest.raises(RefusedError) as refused:
+            await world.channel.send(ORDER, task("second"))
+
+    assert (result.status, refused.value.error_code, len(agent.posts)) == (ResultStatus.BUSY, "busy", 1)
+
+
+async def test_a_redirect_is_not_followed():
+    other = RawServer(sending(b""))
+    async with other.serving() as elsewhere:
+        agent = Agent(answering(status=307, headers={"Location": elsewhere}))
+        async with agent.serving() as endpoint, channel_to(endpoint) as world:
+            await world.channel.send(ORDER, task("hello"))
+            result = await world.result()
+
+    assert (result.error_code, other.connections) == ("http_307", 0)
+
+
+@pytest.mark.parametrize(("status", "can_retry"), [(404, False), (500, False), (502, True), (504, True)])
+async def test_an_error_status_is_an_error_of_the_agent(status, can_retry):
+    agent = Agent(answering(status=status, text="details"))
+    async with agent.serving() as endpoint, channel_to(endpoint) as world:
+        await world.channel.send(ORDER, task("hello"))
+        result = await world.result()
+
+    assert (result.error_code, result.can_retry) == (f"http_{status}", can_retry)
+
+
+async def test_a_reply_that_drips_is_cut_by_the_total_time():
+    script = sending(HEAD + b"Content-Length: 1000\r\n\r\n", *[b"x"] * 500, pause_s=0.05)
+
+    assert await outcome_of(script) == ("http_timeout", True, 1)
+
+
+async def test_headers_that_drip_are_cut_by_the_total_time():
+    script = sending(HEAD, *[b"X-More: 1\r\n"] * 100, pause_s=0.05)
+
+    assert await outcome_of(script) == ("http_timeout", True, 1)
+
+
+async def test_a_silent_agent_is_given_up_after_the_read_time():
+    call = CallRules(read_s=0.2, total_s=DEADLINE_S)
+
+    assert await outcome_of(sending(b"", pause_s=2), call) == ("http_timeout", True, 1)
+
+
+async def test_the_budget_of_the_task_ends_the_call():
+    async with RawServer(sending(b"", pause_s=2)).serving() as endpoint, channel_to(endpoint) as world:
+        await world.channel.send(ORDER, task("hello", budget_ms=200))
+
+        assert (await world.result()).error_code == "http_timeout"
+
+
+async def test_an_endless_body_is_cut_at_the_largest_size():
+    chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+    script = sending(HEAD + b"Transfer-Encoding: chunked\r\n\r\n", *[chunk] * 10_000)
+
+    assert await outcome_of(script, CallRules()) == ("http_too_large", False, 1)
+
+
+async def test_a_body_that_announces_too_much_is_cut_at_the_largest_size():
+    body = b"x" * (MAX_FRAME_BYTES + 1)
+    script = sending(HEAD + b"Content-Length: %d\r\n\r\n" % len(body), body)
+
+    assert await outcome_of(script, CallRules()) == ("http_too_large", False, 1)
+
+
+async def test_a_compressed_body_is_not_unpacked():
+    bomb = gzip.compress(b"x" * 50_000_000)
+    head = HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(bomb)
+
+    assert await outcome_of(sending(head, bomb)) == ("http_unreadable", True, 1)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"",
+        b"HTTP/1.1 20",
+        b"no HTTP at all\r\n\r\n",
+        HEAD + b"Content-Length: 1000\r\n\r\n{",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n10\r\n{",
+        HEAD + b"X-Long: " + b"x" * 100_000 + b"\r\n\r\n",
+    ],
+)
+async def test_a_reply_that_is_cut_or_no_http_says_that_the_agent_may_have_run(reply):
+    assert await outcome_of(sending(reply)) == ("http_cut", True, 1)
+
+
+async def test_a_reply_that_is_no_result_is_unreadable():
+    script = sending(HEAD + b"Content-Length: 2\r\n\r\n{}")
+
+    assert await outcome_of(script) == ("http_unreadable", True, 1)
+
+
+async def test_beyond_its_bound_an_agent_gets_no_more_calls():
+    agent, may_answer = Agent(), asyncio.Event()
+
+    async def answer(frame):
+        await may_answer.wait()
+        return await at_once(frame)
+
+    agent.answer = answer
+    async with agent.serving() as endpoint, channel_to(endpoint, per_agent=2) as world:
+        for _ in range(2):
+            await world.channel.send(ORDER, task("held"))
+
+        with pytest.raises(RefusedError):
+            await world.channel.send(ORDER, task("one too many"))
+
+        may_answer.set()
+        await world.received.until(lambda: len(world.received.results) == 2)
+
+
+async def test_a_task_without_budget_or_of_too_many_bytes_is_not_sent():
+    agent = Agent()
+    async with agent.serving() as endpoint, channel_to(endpoint) as world:
+        with pytest.raises(RefusedError) as refused:
+            await world.channel.send(ORDER, task("late", budget_ms=0))
+        with pytest.raises(TooLargeError):
+            await world.channel.send(ORDER, task("x" * MAX_FRAME_BYTES))
+
+    assert (refused.value.error_code, agent.posts) == ("expired", [])
+
+
+async def test_it_closes_cleanly_under_load():
+    agent = Agent()
+    async with asyncio.timeout(DEADLINE_S), agent.serving() as endpoint:
+        async with channel_to(endpoint) as world, asyncio.TaskGroup() as load:
+            senders = [load.create_task(_send_for_ever(world.channel)) for _ in range(8)]
+            await world.received.until(lambda: len(world.received.results) > 50)
+            for sender in senders:
+                sender.cancel()
+
+        assert not world.channel.is_ready()
+        with pytest.raises(OutcomeUnknownError):
+            await world.channel.send(ORDER, task("too late"))
+    assert len(world.received.results) == len(agent.posts)
+
+
+async def test_calls_that_do_not_end_are_cut_off_when_it_closes():
+    server, in_time = RawServer(sending(b"", pause_s=3)), asyncio.timeout(2)
+    async with server.serving() as endpoint, in_time, channel_to(endpoint, close_timeout_s=0.1) as world:
+        await world.channel.send(ORDER, task("held"))
+
+    assert not world.received.results
+
+
+async def test_the_call_of_a_cancelled_send_goes_on():
+    agent = Agent()
+    async with agent.serving() as endpoint, channel_to(endpoint) as world:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await world.channel.send(ORDER, task("hello"))
+
+        assert (await world.result()).result.text == "hello"
+
+
+async def test_an_error_of_its_block_comes_out_as_it_is():
+    with pytest.raises(LookupError):
+        async with channel_to(None):
+            raise LookupError
+
+
+async def _send_for_ever(channel):
+    while True:
+        await channel.send(ORDER, task("load"))
