@@ -17,6 +17,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    IPvAnyNetwork,
     SecretStr,
     ValidationError,
     field_validator,
@@ -76,6 +77,22 @@ class BrokerSettings(Group):
         if url.get_secret_value() and not _is_amqp(url.get_secret_value()):
             raise ValueError("must read amqp://user:password@host:port/vhost, or amqps://…")
         return url
+
+
+class HttpSettings(Group):
+    """Calls of agents that declare the channel `http`.
+
+    Only public addresses are called; `allowed_networks` (`10.20.0.0/16`) may be called as well, and
+    loopback in development mode. At most `calls` run at once, and `calls_per_agent` of one agent.
+    Connecting has to end before the claim of the attempt can (`delivery.claim_s`).
+    """
+
+    allowed_networks: tuple[IPvAnyNetwork, ...] = ()
+    connect_timeout_s: Annotated[float, Field(gt=0, le=5)] = 3.0
+    read_timeout_s: Seconds = 15.0
+    total_timeout_s: Seconds = 30.0
+    calls: Count = 1_024
+    calls_per_agent: Count = 256
 
 
 class AuthSettings(Group):
@@ -174,6 +191,7 @@ class Settings(BaseSettings):
     server: ServerSettings = ServerSettings()
     store: StoreSettings = StoreSettings()
     broker: BrokerSettings = BrokerSettings()
+    http: HttpSettings = HttpSettings()
     auth: AuthSettings = AuthSettings()
     encoder: EncoderSettings = EncoderSettings()
     routing: RoutingSettings = RoutingSettings()

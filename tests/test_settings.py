@@ -113,6 +113,8 @@ def test_an_unknown_variable_is_named(monkeypatch, name, reason):
         ({"liveness": {"heartbeat_s": 15}}, "setting 'liveness': heartbeat_s must be below"),
         ({"liveness": {"offline_after_s": 15}}, "setting 'liveness': heartbeat_s must be below"),
         ({"retention": {"results_days": 0}}, "setting 'retention.results_days': "),
+        ({"http": {"allowed_networks": ["10.0.0.1/8"]}}, "setting 'http.allowed_networks.0': "),
+        ({"http": {"connect_timeout_s": 6}}, "setting 'http.connect_timeout_s': "),
         ({"environment": "Production"}, "setting 'environment': "),
         ({"encoder": {"name": "other"}}, "setting 'encoder.name': "),
         (
@@ -156,6 +158,12 @@ def test_what_is_no_brokers_address_is_refused_and_not_repeated(url):
 
     assert message.startswith("setting 'broker.url': must read amqp://")
     assert "secret" not in message
+
+
+def test_allowed_networks_are_a_json_list_in_a_variable(monkeypatch):
+    monkeypatch.setenv("DISPATCHER_HTTP__ALLOWED_NETWORKS", '["10.20.0.0/16", "fd00::/64"]')
+
+    assert effective(load_settings())["http"]["allowed_networks"] == ["10.20.0.0/16", "fd00::/64"]
 
 
 def test_secrets_are_masked_where_settings_are_shown():

@@ -3,12 +3,16 @@
 import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 
 from threadpoolctl import threadpool_limits
 
 from dispatcher.assembly import rules
 from dispatcher.assembly.storage import open_storage
 from dispatcher.channel.channel import Channel
+from dispatcher.channel.composite import CompositeChannel
+from dispatcher.channel.http import HttpChannel, HttpRules
+from dispatcher.channel.http_call import HttpCaller
 from dispatcher.channel.in_process import InProcessChannel
 from dispatcher.channel.rabbitmq import RabbitChannel
 from dispatcher.clock import SystemClock
@@ -18,8 +22,9 @@ from dispatcher.dispatch.ledger import Ledger
 from dispatcher.dispatch.outbox import Outbox
 from dispatcher.dispatch.selection import Selection
 from dispatcher.dispatch.waiters import Waiters
-from dispatcher.identifiers import ReplicaId, new_id
+from dispatcher.identifiers import AgentId, ReplicaId, new_id
 from dispatcher.observe.readiness import Watched
+from dispatcher.protocol.link import Link
 from dispatcher.registry.access_book import AccessBook
 from dispatcher.registry.registrar import Effects, Registrar
 from dispatcher.registry.repository import RegistrySnapshot
@@ -61,6 +66,9 @@ class Parts:
     view: LiveView
     router: Router
     channel: Channel
+    link: Link | None
+    """The way for agents in this process; None with a broker."""
+    http: HttpChannel
     registrar: Registrar
     books: Bookkeeper
     selection: Selection
@@ -78,7 +86,9 @@ async def build_parts(settings: Settings, stack: AsyncExitStack) -> Parts:
     access = AccessBook(SqlAccess(database), clock, development=settings.auth.development)
     view = _view(settings, clock)
     router = await _open_router(settings, view, clock, stack)
-    channel = _channel(settings, replica, clock)
+    primary = _primary(settings, replica, clock)
+    http = _http(settings, view, clock)
+    channel = CompositeChannel(primary, {"http": http}, partial(_declared_channel, view))
     waiters = Waiters(ledger=ledger, clock=clock, limit=settings.server.max_waiting)
     outbox = Outbox(replica=replica, limit=settings.store.queue_limit, clock=clock)
     selection = Selection(router=router, directory=view, grants=access.grants, calendar=clock)
@@ -91,6 +101,8 @@ async def build_parts(settings: Settings, stack: AsyncExitStack) -> Parts:
         view=view,
         router=router,
         channel=channel,
+        link=primary.link() if isinstance(primary, InProcessChannel) else None,
+        http=http,
         registrar=_registrar(settings, SqlAgents(database), view, router, channel),
         books=Bookkeeper(ledger=ledger, outbox=outbox, loads=view, waiters=waiters, channel=channel),
         selection=selection,
@@ -132,7 +144,24 @@ def _load_encoder(name: str) -> Embedder:
     return UseEncoder() if name == "use" else HashingEncoder()
 
 
-def _channel(settings: Settings, replica: ReplicaId, clock: SystemClock) -> Channel:
+def _http(settings: Settings, view: LiveView, clock: SystemClock) -> HttpChannel:
+    chosen = settings.http
+    caller = HttpCaller(rules.call_rules(settings), rules.address_policy(settings))
+    limits = HttpRules(calls=chosen.calls, calls_per_agent=chosen.calls_per_agent)
+    return HttpChannel(partial(_endpoint, view), caller, rules=limits, clock=clock)
+
+
+def _endpoint(view: LiveView, agent_id: AgentId) -> str | None:
+    agent = view.agent(agent_id)
+    return agent.declaration.endpoint if agent else None
+
+
+def _declared_channel(view: LiveView, agent_id: AgentId) -> str | None:
+    agent = view.agent(agent_id)
+    return agent.declaration.channel if agent else None
+
+
+def _primary(settings: Settings, replica: ReplicaId, clock: SystemClock) -> InProcessChannel | RabbitChannel:
     if settings.broker_url is None:
         return InProcessChannel(clock=clock)
     return RabbitChannel(settings.broker_url, rules.topology(settings), replica, clock=clock)
@@ -147,9 +176,7 @@ def _registrar(
     return Registrar(
         repository=repository,
         view=view,
-        rules=rules.liveness_rules(settings),
-        default_environment=settings.environment,
-        channels=frozenset({"in-process" if settings.broker_url is None else "rabbitmq"}),
+        rules=rules.admission_rules(settings),
         effects=Effects(
             on_change=follow,
             prepare=channel.prepare,

@@ -4,12 +4,15 @@ import random
 import secrets
 from functools import partial
 
+from dispatcher.channel.http_call import CallRules
+from dispatcher.channel.http_policy import LOOPBACK, AddressPolicy
 from dispatcher.dispatch.assign import Assigner, AttemptRules
 from dispatcher.dispatch.relay import RelayRules
 from dispatcher.dispatch.selection import Selection
 from dispatcher.gateway.parts import GatewayRules
 from dispatcher.identifiers import ReplicaId
 from dispatcher.protocol.topology import Topology
+from dispatcher.registry.admission import AdmissionRules
 from dispatcher.registry.agent import LivenessRules
 from dispatcher.registry.view import LiveView
 from dispatcher.routing.decision import Weights
@@ -32,6 +35,30 @@ def liveness_rules(settings: Settings) -> LivenessRules:
         heartbeat_s=chosen.heartbeat_s,
         suspect_after_s=chosen.suspect_after_s,
         offline_after_s=chosen.offline_after_s,
+    )
+
+
+def admission_rules(settings: Settings) -> AdmissionRules:
+    """Which agents may register."""
+    return AdmissionRules(
+        liveness=liveness_rules(settings),
+        default_environment=settings.environment,
+        channels=frozenset({"in-process" if settings.broker_url is None else "rabbitmq", "http"}),
+        endpoint_flaw=address_policy(settings).endpoint_flaw,
+    )
+
+
+def address_policy(settings: Settings) -> AddressPolicy:
+    """Which addresses agents may be called at."""
+    loopback = LOOPBACK if settings.auth.development else ()
+    return AddressPolicy(allowed=(*settings.http.allowed_networks, *loopback))
+
+
+def call_rules(settings: Settings) -> CallRules:
+    """How long a call of an agent over HTTP may take."""
+    http = settings.http
+    return CallRules(
+        connect_s=http.connect_timeout_s, read_s=http.read_timeout_s, total_s=http.total_timeout_s
     )
 
 

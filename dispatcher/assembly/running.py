@@ -10,7 +10,6 @@ from dispatcher.assembly import rules
 from dispatcher.assembly.loops import loops, refresh_loads
 from dispatcher.assembly.parts import Parts, build_parts
 from dispatcher.channel.channel import Inbound
-from dispatcher.channel.in_process import InProcessChannel
 from dispatcher.dispatch.collector import Collector
 from dispatcher.dispatch.dispatcher import Dispatcher
 from dispatcher.dispatch.planning import Planner
@@ -79,7 +78,7 @@ async def open_dispatcher(settings: Settings) -> AsyncIterator[Running]:
             app=create_app(_gateway_parts(parts, dispatcher), parts.clock),
             dispatcher=dispatcher,
             parts=parts,
-            link=parts.channel.link() if isinstance(parts.channel, InProcessChannel) else None,
+            link=parts.link,
         )
 
 
@@ -118,7 +117,7 @@ def _inbound(parts: Parts) -> Inbound:
 
 def _may_register(parts: Parts, frame: RegisterFrame) -> bool:
     """Agents in this process are ours; others need a key of their own agent."""
-    return isinstance(parts.channel, InProcessChannel) or parts.access.may_register(frame)
+    return parts.link is not None or parts.access.may_register(frame)
 
 
 def _gateway_parts(parts: Parts, dispatcher: Dispatcher) -> GatewayParts:
@@ -131,6 +130,7 @@ def _gateway_parts(parts: Parts, dispatcher: Dispatcher) -> GatewayParts:
         registrar=parts.registrar,
         access=parts.access,
         trial=trial,
+        accept_result=parts.http.accept_callback,
         readiness=lambda: _readiness(parts),
         rules=rules.gateway_rules(parts.settings),
         stopping=parts.signals.stopping.is_set,

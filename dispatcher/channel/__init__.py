@@ -1,1 +1,1 @@
-"""How a task gets to its agent and its result back: in-process and RabbitMQ behind one protocol."""
+"""How a task gets to its agent and its result back: in-process, RabbitMQ and HTTP behind one protocol."""

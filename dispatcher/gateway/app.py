@@ -17,6 +17,7 @@ from dispatcher.gateway.openapi import DocumentedApp
 from dispatcher.gateway.parts import GatewayParts
 from dispatcher.gateway.problem import answer_disconnect, answer_dispatcher_error, answer_http_error
 from dispatcher.gateway.requests import RequestRoutes
+from dispatcher.gateway.results import ResultRoutes
 from dispatcher.gateway.trial import TrialRoutes
 
 TITLE = "Agent-Reach Dispatcher"
@@ -40,6 +41,7 @@ def create_app(parts: GatewayParts, clock: Clock | None = None) -> FastAPI:
     app.add_exception_handler(ClientDisconnect, answer_disconnect)
     for room in (ChatRoutes(parts), RequestRoutes(parts), TrialRoutes(parts), AgentRoutes(parts)):
         app.include_router(room.router)
+    app.include_router(ResultRoutes(parts).router)
     app.include_router(HealthRoutes(parts).router)
     if parts.rules.docs:
         app.include_router(DocsRoutes(TITLE).router)

@@ -11,10 +11,10 @@ from pydantic.json_schema import models_json_schema
 
 from dispatcher.gateway.models import ChatBody, Problem, RouteBody, TrialBody
 from dispatcher.gateway.problem import MEDIA_TYPE
-from dispatcher.protocol.frames import DrainFrame, HeartbeatFrame, RegisterFrame
+from dispatcher.protocol.frames import DrainFrame, HeartbeatFrame, RegisterFrame, ResultFrame
 
 _REFERENCE = "#/components/schemas/{model}"
-_BODIES = (ChatBody, RouteBody, TrialBody, RegisterFrame, HeartbeatFrame, DrainFrame)
+_BODIES = (ChatBody, RouteBody, TrialBody, RegisterFrame, HeartbeatFrame, DrainFrame, ResultFrame)
 _PROBLEMS = {
     400: "A key in the query string.",
     401: "No key, or not a valid one.",

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dispatcher.dispatch.request import ChatMessage, DecisionRecord, RequestState
-from dispatcher.identifiers import AgentId, Capability, LeaseId, RequestId
+from dispatcher.identifiers import AgentId, Capability, LeaseId, RequestId, TaskId
 from dispatcher.intents.plan import Plan
 from dispatcher.protocol.declaration import Declaration
 from dispatcher.protocol.frames import HeartbeatFrame, RegisteredFrame, RegisterFrame
+from dispatcher.protocol.link import Settlement
 from dispatcher.registry.access import Identity
 from dispatcher.registry.description import AgentDescription
 from dispatcher.routing.decision import Decision
@@ -176,6 +177,9 @@ class TextRanking(Protocol):
 Trial = Callable[[AgentId, Declaration, Sequence[str]], Awaitable[Sequence[TextRanking]]]
 """Rank texts as if the agent were registered with this declaration; changes nothing."""
 
+AcceptResult = Callable[[TaskId, bytes], Awaitable[Settlement]]
+"""Take an encoded result frame for a task; the settlement says whether it is stored."""
+
 Readiness = Callable[[], Mapping[str, str | None]]
 """Each part's name with None when it is ready, else one sentence that says why not."""
 
@@ -206,6 +210,7 @@ class GatewayParts:
     registrar: AgentRegistrar
     access: AccessControl
     trial: Trial
+    accept_result: AcceptResult
     readiness: Readiness
     rules: GatewayRules
     stopping: Callable[[], bool] = _never

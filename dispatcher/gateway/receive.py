@@ -15,13 +15,17 @@ async def receive_document(request: Request, rules: GatewayRules) -> dict[str, o
     Size and time are bounded before anything is parsed, with or without Content-Length; raises
     RequestError for these bounds and for all that `body` refuses.
     """
+    return parse_document(await receive_bytes(request, rules.max_body_bytes, rules.body_timeout_s))
+
+
+async def receive_bytes(request: Request, limit: int, timeout_s: float) -> bytes:
+    """The JSON body, not parsed; raises RequestError for its media type, size and time."""
     check_media_type(request.headers.get("content-type"), request.headers.get("content-encoding"))
     try:
-        async with asyncio.timeout(rules.body_timeout_s):
-            raw = await _receive_bytes(request, rules.max_body_bytes)
+        async with asyncio.timeout(timeout_s):
+            return await _receive_bytes(request, limit)
     except TimeoutError:
         raise RequestError("The body was not complete in time.", code="body_timeout") from None
-    return parse_document(raw)
 
 
 async def _receive_bytes(request: Request, limit: int) -> bytes:

@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 Sentence = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 
+Endpoint = Annotated[str, StringConstraints(pattern=r"^https?://[!-~]+$", max_length=2048)]
+
 
 class CapabilityDeclaration(BaseModel):
     """One thing the agent can do, described in its developer's own words.
@@ -47,12 +49,14 @@ class Declaration(BaseModel):
     """Everything an agent says of itself at registration; equal for all its instances.
 
     `max_load` is the number of tasks one instance runs at once. `environment` None means the
-    dispatcher's configured default. Sizes are bytes of the encoded task frame.
+    dispatcher's configured default. Sizes are bytes of the encoded task frame. `endpoint` is the
+    URL that tasks are posted to, with the channel `http` only.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
-    channel: Literal["in-process", "rabbitmq"] = "rabbitmq"
+    channel: Literal["in-process", "rabbitmq", "http"] = "rabbitmq"
+    endpoint: Endpoint | None = None
     capabilities: Annotated[list[CapabilityDeclaration], Field(min_length=1, max_length=64)]
     max_load: Annotated[int, Field(ge=1, le=10_000)] = 8
     max_qps: Annotated[float, Field(gt=0)] | None = None
@@ -69,5 +73,8 @@ class Declaration(BaseModel):
     direct_fallback: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values, for storing and for digests; equal declarations give equal documents."""
-        return self.model_dump(mode="json")
+        """Plain JSON values, for storing and for digests; equal declarations give equal documents.
+
+        Fields that came after the first release are left out where they are not set: digests stay.
+        """
+        return self.model_dump(mode="json", exclude={"endpoint"} if self.endpoint is None else None)

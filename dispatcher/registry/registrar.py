@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from dispatcher.errors import RegistrationError
 from dispatcher.identifiers import AgentId, Capability, LeaseId, new_id
 from dispatcher.protocol.frames import HeartbeatFrame, RegisteredFrame, RegisterFrame
-from dispatcher.registry.admission import EVERY_CHANNEL, Admission, AdmissionRules, admit
-from dispatcher.registry.agent import Instance, LivenessRules
+from dispatcher.registry.admission import Admission, AdmissionRules, admit
+from dispatcher.registry.agent import Instance
 from dispatcher.registry.declaration import warnings
 from dispatcher.registry.description import AgentDescription, describe_agent
 from dispatcher.registry.lease import check_lease
@@ -46,17 +46,12 @@ class Registrar:
         *,
         repository: AgentRepository,
         view: LiveView,
-        rules: LivenessRules,
-        default_environment: str,
+        rules: AdmissionRules,
         effects: Effects,
-        channels: frozenset[str] = EVERY_CHANNEL,
     ) -> None:
         self._repository = repository
         self._view = view
-        self._rules = rules
-        self._admission = AdmissionRules(
-            liveness=rules, default_environment=default_environment, channels=channels
-        )
+        self._admission = rules
         self._effects = effects
         self._lock = asyncio.Lock()
         self._followed: int | None = None
@@ -94,8 +89,8 @@ class Registrar:
             agent_id=frame.agent_id,
             instance_id=frame.instance_id,
             lease_id=admission.instance.lease_id,
-            heartbeat_ms=round(self._rules.heartbeat_s * 1000),
-            offline_after_ms=round(self._rules.offline_after_s * 1000),
+            heartbeat_ms=round(self._admission.liveness.heartbeat_s * 1000),
+            offline_after_ms=round(self._admission.liveness.offline_after_s * 1000),
             declaration_digest=admission.agent.digest,
             warnings=warnings(frame.declaration),
         )
@@ -233,7 +228,7 @@ class Registrar:
         agent, instance = admission.agent, admission.instance
         others = await self._repository.instances(agent.agent_id)
         try:
-            check_lease(instance, agent.declaration, others, self._rules)
+            check_lease(instance, agent.declaration, others, self._admission.liveness)
             contracts_to_set(agent.agent_id, agent.declaration, self._view.contracts)
         except RegistrationError:
             await self._repository.remove_instance(agent.agent_id, instance.lease_id)

@@ -12,10 +12,10 @@ from dispatcher.channel.http import HttpChannel, HttpRules
 from dispatcher.channel.http_call import CallRules, HttpCaller
 from dispatcher.channel.http_policy import LOOPBACK, AddressPolicy
 from dispatcher.channel.result_intake import ResultRules
+from dispatcher.clock import SystemClock
 from dispatcher.protocol.frames import ResultBody, ResultFrame, ResultStatus, TaskFrame
 from tests.conformance.channel_world import DEADLINE_S, RESULT_TRIES, Recorder
 
-QUICK = CallRules(connect_s=2.0, read_s=0.4, total_s=0.8)
 Answer = Callable[[TaskFrame], Awaitable[web.Response]]
 Script = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
@@ -63,6 +63,18 @@ class Agent:
         self.posts.append((task, request.headers))
         self.arrived.set()
         return await self.answer(task)
+
+
+def sending(*pieces: bytes, pause_s: float = 0.0) -> Script:
+    """A script of bytes, with a pause after each."""
+
+    async def script(writer: asyncio.StreamWriter) -> None:
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+            await SystemClock().sleep(pause_s)
+
+    return script
 
 
 @dataclass

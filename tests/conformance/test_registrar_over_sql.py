@@ -12,6 +12,7 @@ from dispatcher.protocol.declaration import CapabilityDeclaration, Declaration
 from dispatcher.protocol.frames import HeartbeatFrame, RegisteredFrame, RegisterFrame
 from dispatcher.registry.access import Role
 from dispatcher.registry.access_book import AccessBook
+from dispatcher.registry.admission import AdmissionRules
 from dispatcher.registry.agent import Liveness, LivenessRules
 from dispatcher.registry.api_key import new_key
 from dispatcher.registry.registrar import Effects, Registrar
@@ -35,8 +36,7 @@ class Replica:
         self.registrar = Registrar(
             repository=SqlAgents(database),
             view=self.view,
-            rules=rules,
-            default_environment="production",
+            rules=AdmissionRules(liveness=rules, default_environment="production"),
             effects=Effects(on_change=self._follow, prepare=self._ignore, announce=self._ignore),
         )
 

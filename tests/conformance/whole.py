@@ -22,7 +22,14 @@ from dispatcher.settings import Settings, load_settings
 from dispatcher.store.access import SqlAccess
 from dispatcher.store.engine import open_engine
 
-GRANTED = ("order.query", "promotion.quote", "secret.slow", "broken.thing", "staging.thing")
+GRANTED = (
+    "order.query",
+    "promotion.quote",
+    "secret.slow",
+    "broken.thing",
+    "staging.thing",
+    "time.tell",
+)
 
 
 class Order(BaseModel):
@@ -125,6 +132,7 @@ async def open_whole(store_url: str, folder: Path) -> AsyncIterator[Whole]:
         data_dir=folder,
         store={"url": store_url},
         encoder={"name": "hashing"},
+        http={"allowed_networks": ["127.0.0.0/8"]},
         delivery={"look_every_s": 0.05, "delay_min_ms": 1, "delay_max_ms": 5},
     )
     await upgrade_storage(settings)

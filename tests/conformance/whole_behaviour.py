@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.http_agent import http_agent
 from tests.conformance.whole import Whole, open_whole
 from tests.gateway.bad_inputs import BAD_INPUTS, MARK
 
@@ -175,6 +176,20 @@ class WholeBehaviour:
         assert again.json()["lease_id"] != mine.json()["lease_id"]
         assert (sibling.status_code, sibling.json()["code"]) == (409, "private_inbox")
         assert (foreign.status_code, by_caller.status_code) == (403, 403)
+
+    @pytest.mark.parametrize("calls_back", [False, True])
+    async def test_an_agent_over_http_answers_at_once_or_calls_back(
+        self, whole: Whole, calls_back: bool
+    ) -> None:
+        async with http_agent(whole.agent, calls_back=calls_back) as endpoint:
+            registration = _registration("clock", "one")
+            registration["declaration"] |= {"channel": "http", "endpoint": endpoint}
+            registered = await whole.agent.post("/v1/agents", json=registration)
+
+            answer = await whole.chat("what time is it", capability="time.tell")
+
+        assert registered.status_code in (200, 201), registered.text
+        assert (answer["status"], answer["answer"]) == ("completed", "It is noon.")
 
     async def test_a_fenced_lease_can_do_nothing_more(self, whole: Whole) -> None:
         old = (await whole.agent.post("/v1/agents", json=_registration("clock", "one"))).json()

@@ -33,6 +33,7 @@ from dispatcher.identifiers import (
 from dispatcher.intents.plan import Entity, EntityKind, Intent, Plan
 from dispatcher.protocol.declaration import Declaration
 from dispatcher.protocol.frames import HeartbeatFrame, RegisteredFrame, RegisterFrame
+from dispatcher.protocol.link import Settlement
 from dispatcher.registry.access import Identity, Role
 from dispatcher.registry.agent import Agent, AgentStatus, InboxKind, Liveness
 from dispatcher.registry.description import AgentDescription, InstanceDescription
@@ -311,11 +312,14 @@ class Api:
 
     def __post_init__(self) -> None:
         rules = GatewayRules(default_environment="production")
+        self.callbacks: list[tuple[TaskId, bytes]] = []
+        self.settlement = Settlement.ACK
         self.parts = GatewayParts(
             dispatcher=self.dispatcher,
             registrar=self.registrar,
             access=self.access,
             trial=self._trial,
+            accept_result=self._accept_result,
             readiness=lambda: self.readiness,
             rules=rules,
             stopping=lambda: self.is_stopping,
@@ -328,6 +332,10 @@ class Api:
         self.app = create_app(self.parts)
         self.client = TestClient(self.app)
         return self
+
+    async def _accept_result(self, task_id: TaskId, body: bytes) -> Settlement:
+        self.callbacks.append((task_id, body))
+        return self.settlement
 
     async def _trial(self, agent_id, declaration, texts):
         self.tried.append((agent_id, declaration, texts))

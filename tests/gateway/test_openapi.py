@@ -13,6 +13,7 @@ OPERATIONS = {
     ("post", "/v1/agents/{agent_id}/heartbeat"): "204 400 401 403 404 408 409 413 415 422 500 503",
     ("post", "/v1/agents/{agent_id}/drain"): "204 400 401 403 404 408 409 413 415 422 500 503",
     ("post", "/v1/agents/try"): "200 400 401 403 408 413 415 422 500 503",
+    ("post", "/v1/results/{task_id}"): "204 400 401 403 408 413 415 422 500 503",
     ("get", "/healthz"): "200 500",
     ("get", "/readyz"): "200 500 503",
 }
@@ -75,6 +76,7 @@ def test_every_body_is_documented_and_closed(document):
         "/v1/agents/try": "TrialBody",
         "/v1/agents/{agent_id}/heartbeat": "HeartbeatFrame",
         "/v1/agents/{agent_id}/drain": "DrainFrame",
+        "/v1/results/{task_id}": "ResultFrame",
     }
     schemas = document["components"]["schemas"]
     assert all(schemas[name]["additionalProperties"] is False for name in bodies.values())

@@ -9,6 +9,7 @@ from dispatcher.identifiers import AgentId, CallerId, Capability, InstanceId, Le
 from dispatcher.protocol.declaration import CapabilityDeclaration, Declaration
 from dispatcher.protocol.frames import HeartbeatFrame, RegisteredFrame, RegisterFrame
 from dispatcher.registry.access import AccessSnapshot, ApiKey
+from dispatcher.registry.admission import AdmissionRules
 from dispatcher.registry.agent import Agent, InboxKind, Instance, LivenessRules
 from dispatcher.registry.registrar import Effects, Registrar
 from dispatcher.registry.repository import CapabilityContract, RegistrySnapshot
@@ -150,8 +151,7 @@ class Replica:
         self.registrar = Registrar(
             repository=repository,
             view=self.view,
-            rules=rules,
-            default_environment="production",
+            rules=AdmissionRules(liveness=rules, default_environment="production"),
             effects=effects,
         )
 

@@ -1,0 +1,83 @@
+"""Several channels as one: each task goes the way its agent declared."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Protocol
+
+from dispatcher.channel.channel import Channel, Inbound
+from dispatcher.identifiers import AgentId, ReplicaId, RequestId
+from dispatcher.protocol.frames import TaskFrame
+
+
+class TaskChannel(Protocol):
+    """The parts of a `Channel` that reaching agents needs."""
+
+    def open(self, inbound: Inbound) -> AbstractAsyncContextManager[None]:
+        """As `Channel.open`; only `on_result` is called."""
+        ...
+
+    async def prepare(self, agent_id: AgentId) -> None:
+        """As `Channel.prepare`."""
+        ...
+
+    async def send(self, agent_id: AgentId, task: TaskFrame) -> None:
+        """As `Channel.send`."""
+        ...
+
+
+class CompositeChannel:
+    """Implements `channel.Channel`: `others` by the name agents declare, `primary` for all else.
+
+    `channel_of` gives the channel that an agent declared, None for an agent that is not known.
+    """
+
+    def __init__(
+        self,
+        primary: Channel,
+        others: Mapping[str, TaskChannel],
+        channel_of: Callable[[AgentId], str | None],
+    ) -> None:
+        self._primary = primary
+        self._others = dict(others)
+        self._channel_of = channel_of
+
+    @asynccontextmanager
+    async def open(self, inbound: Inbound) -> AsyncIterator[None]:
+        """Open the primary first and close it last: results of the others may have to wake a replica."""
+        async with AsyncExitStack() as stack:
+            for channel in (self._primary, *self._others.values()):
+                await stack.enter_async_context(channel.open(inbound))
+            yield
+
+    async def prepare(self, agent_id: AgentId) -> None:
+        """Prepare the primary always, and what the agent declared.
+
+        This happens before its registration is stored, so an agent that moves to the primary is
+        still known under its old channel; a queue that is not used harms nobody.
+        """
+        await self._primary.prepare(agent_id)
+        if (other := self._other(agent_id)) is not None:
+            await other.prepare(agent_id)
+
+    async def send(self, agent_id: AgentId, task: TaskFrame) -> None:
+        """Send over the channel that the agent declared."""
+        other = self._other(agent_id)
+        if other is None:
+            await self._primary.send(agent_id, task)
+        else:
+            await other.send(agent_id, task)
+
+    async def wake(self, replica_id: ReplicaId, request_id: RequestId) -> None:
+        """The primary's."""
+        await self._primary.wake(replica_id, request_id)
+
+    async def announce_registry_change(self) -> None:
+        """The primary's."""
+        await self._primary.announce_registry_change()
+
+    def is_ready(self) -> bool:
+        """The primary's: the others reach each agent or not, and say so at the send."""
+        return self._primary.is_ready()
+
+    def _other(self, agent_id: AgentId) -> TaskChannel | None:
+        return self._others.get(self._channel_of(agent_id) or "")

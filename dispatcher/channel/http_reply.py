@@ -1,0 +1,118 @@
+"""What an agent's HTTP reply means: its own result frame, or one made on its behalf.
+
+A reply says that the task surely did not start only where the agent itself can have said so: 429,
+or 503 with Retry-After. A bare 503 may come from a proxy that lost the agent in the middle of it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from dispatcher.identifiers import TaskId
+from dispatcher.protocol.frames import ResultFrame, ResultStatus, TaskFrame
+
+ON_BEHALF = "http-channel"
+"""The `instance_id` of results that the agent did not write."""
+MAY_HELP_AGAIN = frozenset({502, 503, 504})
+"""The agent may have run, so only an idempotent task is tried again."""
+MAX_PAUSE_S = 60.0
+DEFAULT_PAUSE_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """An HTTP response; `retry_after` is the header's text. Only a 200 has a body here."""
+
+    status: int
+    body: bytes = b""
+    retry_after: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A call that was handed over and brought no usable reply: the agent may have run."""
+
+    code: str
+    can_retry: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What follows from a call: a result frame, unless it comes later, and a pause for the agent."""
+
+    frame: bytes | None = None
+    pause_s: float = 0.0
+
+
+def outcome_of(task: TaskFrame, reply: Reply | Broken) -> Outcome:
+    """What a reply to the task means."""
+    if isinstance(reply, Broken):
+        return _failed(task, reply)
+    if reply.status == 200:
+        return _answered(task, reply.body)
+    if reply.status == 202:
+        return Outcome()
+    if reply.status == 429 or (reply.status == 503 and reply.retry_after is not None):
+        return _busy(task, reply)
+    return _failed(task, Broken(code=f"http_{reply.status}", can_retry=reply.status in MAY_HELP_AGAIN))
+
+
+def answers(body: bytes, matches: Callable[[ResultFrame], bool]) -> bool:
+    """Whether the body is a readable result frame that matches."""
+    try:
+        return matches(ResultFrame.model_validate_json(body))
+    except ValidationError:
+        return False
+
+
+def answers_task(body: bytes, task_id: TaskId) -> bool:
+    """Whether the body is a readable result frame for that task; its token is the ledger's to check."""
+    return answers(body, lambda frame: frame.task_id == task_id)
+
+
+def pause_s(retry_after: str | None) -> float:
+    """The seconds of a Retry-After header, at most `MAX_PAUSE_S`.
+
+    A date counts as the default: clocks of two hosts are not compared (I10).
+    """
+    text = (retry_after or "").strip()
+    if not (text.isascii() and text.isdigit()):
+        return DEFAULT_PAUSE_S
+    # Digits beyond these are a number beyond the limit, and converting them costs time.
+    return min(float(text[:9]), MAX_PAUSE_S)
+
+
+def _answered(task: TaskFrame, body: bytes) -> Outcome:
+    """A frame for another attempt would leave this one open: the agent broke the protocol."""
+    asked = (task.request_id, task.task_id, task.attempt, task.token)
+    if answers(body, lambda frame: (frame.request_id, frame.task_id, frame.attempt, frame.token) == asked):
+        return Outcome(frame=body)
+    return _failed(task, Broken(code="http_unreadable"))
+
+
+def _busy(task: TaskFrame, reply: Reply) -> Outcome:
+    frame = _on_behalf(task, status=ResultStatus.BUSY)
+    return Outcome(frame=frame, pause_s=pause_s(reply.retry_after))
+
+
+def _failed(task: TaskFrame, broken: Broken) -> Outcome:
+    frame = _on_behalf(task, status=ResultStatus.ERROR, error_code=broken.code, can_retry=broken.can_retry)
+    return Outcome(frame=frame)
+
+
+def _on_behalf(
+    task: TaskFrame, *, status: ResultStatus, error_code: str | None = None, can_retry: bool = False
+) -> bytes:
+    frame = ResultFrame(
+        request_id=task.request_id,
+        task_id=task.task_id,
+        attempt=task.attempt,
+        token=task.token,
+        instance_id=ON_BEHALF,
+        status=status,
+        error_code=error_code,
+        error_message="written by the dispatcher: the agent's HTTP reply was no result",
+        can_retry=can_retry,
+    )
+    return frame.model_dump_json().encode()

@@ -1,0 +1,117 @@
+"""What an agent's HTTP reply means for the attempt."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dispatcher.channel.http_reply import MAX_PAUSE_S, Broken, Reply, answers_task, outcome_of, pause_s
+from dispatcher.identifiers import TaskId
+from dispatcher.protocol.frames import ResultFrame, ResultStatus, TaskFrame, TaskPayload
+
+TASK = TaskFrame(
+    request_id="r1",
+    task_id="t1",
+    attempt=2,
+    idempotency_key="r1:0",
+    token="0123456789abcdef",  # noqa: S106
+    agent_id="order",
+    capability="order.query",
+    payload=TaskPayload(text="where is it"),
+    budget_ms=1000,
+    start_within_ms=1000,
+    reply_to="results",
+)
+
+
+def result(**changes):
+    fields = {
+        "request_id": "r1",
+        "task_id": "t1",
+        "attempt": 2,
+        "token": TASK.token,
+        "instance_id": "i1",
+        "status": ResultStatus.SUCCESS,
+    }
+    return ResultFrame.model_validate(fields | changes).model_dump_json().encode()
+
+
+def frame_of(reply):
+    frame = outcome_of(TASK, reply).frame
+    assert frame is not None
+    return ResultFrame.model_validate_json(frame)
+
+
+def test_a_result_frame_is_handed_on_as_it_came():
+    assert outcome_of(TASK, Reply(status=200, body=result())).frame == result()
+
+
+def test_after_202_the_result_comes_later():
+    outcome = outcome_of(TASK, Reply(status=202))
+
+    assert (outcome.frame, outcome.pause_s) == (None, 0.0)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"ok",
+        b"[]",
+        b'{"v":1,"type":"result"}',
+        result(task_id="t2"),
+        result(request_id="r2"),
+        result(attempt=1),
+        result(token="another-token-of-16"),  # noqa: S106
+    ],
+)
+def test_a_body_that_is_no_result_of_this_attempt_is_an_error_of_the_agent(body):
+    frame = frame_of(Reply(status=200, body=body))
+
+    assert (frame.status, frame.error_code, frame.can_retry) == (ResultStatus.ERROR, "http_unreadable", True)
+
+
+@pytest.mark.parametrize("status", [201, 204, 302, 400, 404, 413, 500, 502, 503, 504])
+def test_any_other_status_is_an_error_named_after_it(status):
+    frame = frame_of(Reply(status=status))
+    can_retry = status in {502, 503, 504}
+
+    assert (frame.status, frame.error_code, frame.can_retry) == (
+        ResultStatus.ERROR,
+        f"http_{status}",
+        can_retry,
+    )
+
+
+@pytest.mark.parametrize(
+    ("reply", "seconds"),
+    [
+        (Reply(status=429), 1),
+        (Reply(status=429, retry_after="7"), 7),
+        (Reply(status=503, retry_after="0"), 0),
+    ],
+)
+def test_an_agent_without_room_is_busy_and_left_alone_as_long_as_it_asks(reply, seconds):
+    assert frame_of(reply).status is ResultStatus.BUSY
+    assert outcome_of(TASK, reply).pause_s == seconds
+
+
+def test_what_is_written_on_the_agents_behalf_counts_for_this_attempt():
+    frame = frame_of(Broken(code="http_cut"))
+
+    assert (frame.request_id, frame.task_id, frame.attempt, frame.token) == ("r1", "t1", 2, TASK.token)
+    assert frame.can_retry
+
+
+@given(st.none() | st.text() | st.integers().map(str))
+def test_a_pause_is_never_negative_and_never_long(text):
+    assert 0 <= pause_s(text) <= MAX_PAUSE_S
+
+
+def test_a_pause_until_a_date_is_a_short_one():
+    assert pause_s("Wed, 21 Oct 2026 07:28:00 GMT") == 1
+
+
+def test_a_callback_answers_the_task_that_its_address_names():
+    assert answers_task(result(), TaskId("t1"))
+    assert not answers_task(result(), TaskId("t2"))
+    assert not answers_task(b"{}", TaskId("t1"))
