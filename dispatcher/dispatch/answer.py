@@ -31,6 +31,12 @@ SENTENCES: Mapping[str, Mapping[TaskStatus, str]] = {
         TaskStatus.CANCELLED: "The part “{intent}” was cancelled.",
     },
 }
+UNKNOWN: Mapping[str, str] = {
+    "zh": "“{intent}”是否已经执行还不清楚，请先核实，不要直接重试。",
+    "en": "It is not known whether “{intent}” was done; please check before you try again.",
+}
+"""For a part that may have run without its result, and that must not simply run again."""
+MAY_HAVE_RUN = frozenset({"outcome_unknown", "timeout"})
 MORE = {"zh": "更多信息", "en": "more information"}
 """What an agent asks for that doesn't say what."""
 QUOTED_CHARACTERS = 60
@@ -64,9 +70,11 @@ def part_sentence(language: str, task: Task, intents: Sequence[Intent]) -> str:
     if has_text and task.result_text and not is_json(task.result_text):
         return task.result_text
     intent = intents[task.position]
-    sentences = SENTENCES.get(language, SENTENCES["en"])
+    sentence = SENTENCES.get(language, SENTENCES["en"])[task.status]
+    if task.status is TaskStatus.FAILED and task.error_code in MAY_HAVE_RUN and not task.idempotent:
+        sentence = UNKNOWN.get(language, UNKNOWN["en"])
     reason = _reason(language, task, intents)
-    return sentences[task.status].format(intent=_quote(intent.text), reason=reason)
+    return sentence.format(intent=_quote(intent.text), reason=reason)
 
 
 def is_json(text: str) -> bool:

@@ -45,6 +45,8 @@ class Bookkeeper:
         """`Ledger.accept`, followed up."""
         outcome = await self.ledger.accept(offer)
         if isinstance(outcome, Change):
+            facts = {"request_id": offer.request_id, "intents": len(outcome.after.intents)}
+            logger.info("request.accepted", extra=facts)
             await self._follow_up(outcome)
         return outcome
 

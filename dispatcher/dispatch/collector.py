@@ -34,6 +34,9 @@ class Collector:
         except ValidationError:
             logger.warning("result.unreadable", extra={"size_bytes": len(body)})
             return Settlement.DEAD
+        logger.info("result.received", extra=_facts(frame))
+        if frame.error_message is not None:
+            logger.warning("agent.error", extra={**_facts(frame), "error_message": frame.error_message})
         try:
             change = await self.books.update(
                 RequestId(frame.request_id),
@@ -45,7 +48,6 @@ class Collector:
         if change is None:
             logger.warning("result.unknown_request", extra=_facts(frame))
             return Settlement.ACK
-        logger.info("result.collected", extra=_facts(frame))
         return Settlement.ACK
 
 
@@ -55,4 +57,5 @@ def _facts(frame: ResultFrame) -> dict[str, object]:
         "task_id": frame.task_id,
         "attempt": frame.attempt,
         "status": str(frame.status),
+        "error_code": frame.error_code,
     }

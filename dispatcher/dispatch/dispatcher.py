@@ -1,6 +1,5 @@
 """The door to dispatch: submit a message, wait for its end, read it back, or have it explained."""
 
-import logging
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,8 +15,6 @@ from dispatcher.identifiers import RequestId, new_id
 from dispatcher.intents.plan import Plan
 from dispatcher.registry.access import Identity, Role
 from dispatcher.routing.decision import Decision
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +73,6 @@ class Dispatcher:
         )
         if isinstance(outcome, KeyedRequest):
             return _replay(outcome, message)
-        logger.info(
-            "request.accepted", extra={"request_id": request_id, "intents": len(planned.plan.intents)}
-        )
         return Submitted(request_id=request_id, replayed=False)
 
     async def wait(self, request_id: RequestId, seconds: float) -> RequestState:
