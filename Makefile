@@ -56,8 +56,8 @@ contracts: $(VENV)/.dev ## import-linter: who may import whom
 	@$(BIN)/lint-imports
 
 .PHONY: bench
-bench: $(VENV)/.dev ## time a routing decision and a whole request beside the bare thing
-	@$(BIN)/python -m tests.bench $(ARGS)
+bench: $(VENV)/.dev ## time a routing decision beside the bare thing (docs/performance.md has more)
+	@$(BIN)/dispatcher bench route $(ARGS)
 
 .PHONY: docs
 docs: $(VENV)/.dev ## check links and published schemas (`make docs ARGS=--write` renders the schemas)

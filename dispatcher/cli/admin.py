@@ -6,11 +6,12 @@ from pathlib import Path
 
 from dispatcher.assembly.storage import open_storage, upgrade_storage
 from dispatcher.cli.names import read_caller, read_capabilities, read_role, read_subject, read_user
-from dispatcher.cli.terminal import folding_table, terminal
+from dispatcher.cli.terminal import folding_table, terminal, warn
 from dispatcher.errors import ConfigurationError
 from dispatcher.registry.api_key import new_key
 from dispatcher.settings import Settings, load_settings
 from dispatcher.store.access import SqlAccess
+from dispatcher.store.agents import SqlAgents
 from dispatcher.store.engine import Database
 from dispatcher.store.retention import forget, prune
 
@@ -55,10 +56,14 @@ async def revoke(config: Path | None, key_id: str) -> None:
 
 
 async def grant(config: Path | None, caller: str, capabilities: list[str]) -> None:
-    """Replace a caller's grants."""
+    """Replace a caller's grants; say which of them nobody can serve now, for it may be a misspelling."""
     named, wanted = read_caller(caller), read_capabilities(capabilities)
     async with _storage(config) as (_, database):
         await SqlAccess(database).set_grants(named, wanted)
+        registered = (await SqlAgents(database).load()).agents
+    declared = {capability.name for agent in registered for capability in agent.declaration.capabilities}
+    if undeclared := sorted(wanted - declared):
+        warn(f"no registered agent declares {', '.join(undeclared)}")
     terminal().print(f"{caller} may use: {', '.join(sorted(wanted)) or 'nothing'}")
 
 

@@ -1,14 +1,12 @@
 """The command tree. Importing this loads typer only; each command loads the rest when it runs."""
 
-import asyncio
-import sys
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from dispatcher.errors import DispatcherError, first_error
+from dispatcher.cli.bench import bench
+from dispatcher.cli.execute import execute
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 keys = typer.Typer(no_args_is_help=True, help="API keys: who may call, register or administer.")
@@ -17,6 +15,7 @@ agents = typer.Typer(no_args_is_help=True, help="Registered agents, and declarat
 app.add_typer(keys, name="keys")
 app.add_typer(grants, name="grants")
 app.add_typer(agents, name="agents")
+app.add_typer(bench, name="bench")
 app.info.help = "Agent-Reach Dispatcher: decides which agent answers which part of a chat request."
 
 ConfigFile = Annotated[
@@ -25,22 +24,6 @@ ConfigFile = Annotated[
 Url = Annotated[str, typer.Option(help="Address of a running dispatcher.")]
 Key = Annotated[str, typer.Option(help="API key; none in development mode.", show_default=False)]
 LOCAL = "http://127.0.0.1:8080"
-
-
-def execute(work: Coroutine[Any, Any, None]) -> None:
-    """Run a command to its end; an error of ours is one sentence on standard error and exit code 1."""
-    import uvloop
-
-    try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(work)
-    except DispatcherError as error:
-        sys.exit(f"error: {error.message}")
-    except BaseExceptionGroup as group:
-        first = first_error(group)
-        if not isinstance(first, DispatcherError):
-            raise
-        sys.exit(f"error: {first.message}")
 
 
 @app.command()
@@ -97,7 +80,9 @@ def route(text: str, url: Url = LOCAL, key: Key = "") -> None:
 
 @agents.command("try")
 def try_declaration(
-    file: Annotated[Path, typer.Argument(help="JSON file: an agent's declaration with its agent_id.")],
+    source: Annotated[
+        str, typer.Argument(help="The agent as `module:attribute`, or a JSON file: agent_id and declaration.")
+    ],
     texts: Annotated[list[str], typer.Argument(help="Messages to rank.")],
     url: Url = LOCAL,
     key: Key = "",
@@ -105,7 +90,7 @@ def try_declaration(
     """Show where a declaration would rank, and against whom, before it is registered."""
     from dispatcher.cli.explain import show_trial
 
-    execute(show_trial(file, texts, url=url, key=key))
+    execute(show_trial(source, texts, url=url, key=key))
 
 
 @agents.command("list")
@@ -114,6 +99,14 @@ def list_agents(url: Url = LOCAL, key: Key = "") -> None:
     from dispatcher.cli.explain import show_agents
 
     execute(show_agents(url=url, key=key))
+
+
+@agents.command("remove")
+def remove_agent(agent_id: str, url: Url = LOCAL, key: Key = "") -> None:
+    """Remove an agent for good; one that still runs registers again."""
+    from dispatcher.cli.explain import remove
+
+    execute(remove(agent_id, url=url, key=key))
 
 
 @keys.command("create")

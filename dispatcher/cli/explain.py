@@ -8,8 +8,10 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from dispatcher.cli.names import read_subject
 from dispatcher.cli.terminal import folding_table, terminal
 from dispatcher.errors import ConfigurationError
+from dispatcher.registry.access import Role
 from dispatcher.sdk.client import Client
 
 Document = Mapping[str, Any]
@@ -24,12 +26,14 @@ async def show_route(text: str, *, url: str, key: str) -> None:
         console.print(_decision_table(intent, decision))
 
 
-async def show_trial(file: Path, texts: Sequence[str], *, url: str, key: str) -> None:
-    """Print where the declaration in `file` would rank for each text, and who is beside it."""
-    document = _read_declaration(file)
-    agent_id = document.pop("agent_id", None)
+async def show_trial(source: str, texts: Sequence[str], *, url: str, key: str) -> None:
+    """Print where a declaration would rank for each text, and who is beside it.
+
+    `source` is a JSON file, or an agent as `module:attribute`.
+    """
+    agent_id, declaration = _declared(source)
     async with Client(url, key or None) as client:
-        rankings = await client.try_declaration(document, texts, agent_id=agent_id)
+        rankings = await client.try_declaration(declaration, texts, agent_id=agent_id)
     console = terminal()
     for ranking in rankings:
         console.print(_ranking_table(ranking))
@@ -49,14 +53,18 @@ async def show_agents(*, url: str, key: str) -> None:
     terminal().print(table)
 
 
+async def remove(agent_id: str, *, url: str, key: str) -> None:
+    """Remove an agent from the registry."""
+    known = read_subject(Role.AGENT, agent_id)
+    async with Client(url, key or None) as client:
+        await client.remove_agent(known)
+    terminal().print(f"{known} is removed")
+
+
 def _decision_table(intent: Document, decision: Document) -> Table:
     factors = ("score", "similarity", "success", "headroom", "cosine")
     table = folding_table("agent", "capability", *factors, "left out because")
-    _entitle(
-        table,
-        f"“{intent['text']}” → {decision['capability'] or 'nobody'}"
-        f" ({decision['outcome']}, {decision['reason']})",
-    )
+    _entitle(table, f"“{intent['text']}” → {_verdict(decision)}")
     for candidate in decision["candidates"]:
         table.add_row(
             candidate["agent_id"],
@@ -69,9 +77,17 @@ def _decision_table(intent: Document, decision: Document) -> Table:
     return table
 
 
+def _verdict(decision: Document) -> str:
+    """Who is asked and why; what nobody is asked names the capability that came nearest."""
+    why, capability = f"{decision['outcome']}, {decision['reason']}", decision["capability"]
+    if decision["outcome"] != "out_of_scope":
+        return f"{capability} ({why})"
+    return f"nobody ({why}, nearest: {capability})" if capability else f"nobody ({why})"
+
+
 def _ranking_table(ranking: Document) -> Table:
     factors = ("score", "similarity", "cosine")
-    table = folding_table("rank", "capability", *factors, "agents")
+    table = folding_table("rank", "capability", "ranking", "similarity", "cosine", "agents")
     verdict = "in scope" if ranking["in_scope"] else "out of scope"
     rank = ranking["rank"] or "not among the best"
     _entitle(table, f"“{ranking['text']}”: rank {rank}, {verdict}")
@@ -87,7 +103,21 @@ def _entitle(table: Table, title: str) -> None:
     table.title_justify = "left"
 
 
-def _read_declaration(file: Path) -> dict[str, Any]:
+def _declared(source: str) -> tuple[str | None, dict[str, Any]]:
+    """The agent's id, where it is told, and its declaration."""
+    file = Path(source)
+    if ":" in source and not file.exists():
+        from dispatcher.cli.serve import load_agent
+
+        agent = load_agent(source)
+        return agent.agent_id, agent.declaration(channel="in-process").to_json()
+    document = _read_object(file)
+    agent_id = document.pop("agent_id", None)
+    nested = document.get("declaration")
+    return agent_id, nested if isinstance(nested, dict) else document
+
+
+def _read_object(file: Path) -> dict[str, Any]:
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,5 +1,7 @@
 """How commands print: nothing is cut, and nothing that was stored or asked is taken for markup."""
 
+import sys
+
 from rich.console import Console
 from rich.table import Table
 
@@ -21,3 +23,8 @@ def folding_table(*names: str) -> Table:
     for name in names:
         table.add_column(name, overflow="fold")
     return table
+
+
+def warn(text: str) -> None:
+    """One line on standard error; the command goes on."""
+    sys.stderr.write(f"warning: {text}\n")

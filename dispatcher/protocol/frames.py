@@ -182,7 +182,9 @@ class RegisterFrame(Frame):
     """An instance announces itself and what its agent can do.
 
     `instance_name` is stable over restarts (a host name, a pod ordinal); `instance_id` is new
-    at every start. `key` is the agent's API key (over HTTP it travels as a header instead).
+    at every start. `inbox_id` names the memory of what was done and is as lasting as that memory;
+    None where it ends with the process. `key` is the agent's API key (over HTTP it travels as a
+    header instead).
     """
 
     type: Literal["register"] = "register"
@@ -190,6 +192,7 @@ class RegisterFrame(Frame):
     instance_name: Name
     instance_id: Identifier
     inbox: Literal["memory", "sqlite", "postgres"] = "memory"
+    inbox_id: Identifier | None = None
     declaration: Declaration
     key: Annotated[str, Field(max_length=256)] | None = None
 

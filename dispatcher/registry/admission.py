@@ -68,6 +68,7 @@ def admit(
         instance_id=InstanceId(frame.instance_id),
         lease_id=lease_id,
         inbox=InboxKind(frame.inbox),
+        inbox_id=frame.inbox_id,
     )
     check_lease(instance, declaration, others, rules.liveness)
     agent = declared_agent(agent_id, declaration, rules.default_environment)

@@ -39,7 +39,8 @@ class InboxKind(StrEnum):
 class Instance:
     """One running process of an agent with its lease.
 
-    `name` is stable over restarts, `instance_id` is new at every start.
+    `name` is stable over restarts, `instance_id` is new at every start. `inbox_id` tells one
+    inbox from another of its kind; None where the instance didn't say.
     """
 
     agent_id: AgentId
@@ -47,6 +48,7 @@ class Instance:
     instance_id: InstanceId
     lease_id: LeaseId
     inbox: InboxKind
+    inbox_id: str | None = None
     draining: bool = False
     seen_age_s: float = 0.0
     """Seconds since the last sign of life, by the database's clock, when the row was read."""

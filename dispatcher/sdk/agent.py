@@ -17,11 +17,20 @@ from pydantic import TypeAdapter, ValidationError
 
 from dispatcher.errors import ConfigurationError
 from dispatcher.identifiers import AgentId
-from dispatcher.protocol.declaration import Declaration, Hours, Name
+from dispatcher.protocol.declaration import CapabilityDeclaration, Declaration, Hours, Name
 from dispatcher.sdk.handler import Handler, HandlerFunction, read_signature
 
 FunctionT = TypeVar("FunctionT", bound=HandlerFunction)
 ChannelKind = Literal["in-process", "rabbitmq"]
+
+_NAMES = "names are [a-z0-9._-], 1 to 64 characters, the first a letter or digit"
+_RULES = {
+    "name": _NAMES,
+    "zone": f"zone: {_NAMES}",
+    "environment": f"environment: {_NAMES}",
+    "timeout_ms": "timeout_s: from 0.1 to 3600 seconds",
+}
+"""In the author's words, by field of the declaration; the other rules speak for themselves."""
 
 
 class Limits(TypedDict, total=False):
@@ -91,6 +100,7 @@ class Agent:
             if capability in self._handlers:
                 raise ConfigurationError(f"agent {self.agent_id} declares {capability} twice")
             self._handlers[capability] = Handler(
+                agent_id=self.agent_id,
                 capability=capability,
                 function=function,
                 signature=read_signature(function),
@@ -108,19 +118,36 @@ class Agent:
     ) -> Declaration:
         """The document that is registered; `environment` overrides the agent's own.
 
-        Raises `ConfigurationError` when the agent is over a limit of the contract.
+        Raises `ConfigurationError` that says which rule of the contract is broken, and where.
         """
         given = {name: value for name, value in self._fields.items() if value is not None}
         if environment is not None:
             given["environment"] = environment
+        if not self._handlers:
+            raise self._refusal("an agent needs at least one handler")
+        capabilities = [self._declared(handler) for handler in self._handlers.values()]
         try:
-            capabilities = [handler.declaration() for handler in self._handlers.values()]
             return Declaration.model_validate(
                 {"channel": channel, "capabilities": capabilities, "max_load": self.max_load, **given}
             )
         except ValidationError as error:
-            where = ", ".join(sorted({".".join(map(str, e["loc"])) for e in error.errors()}))
-            raise ConfigurationError(f"agent {self.agent_id} can't be declared: check {where}") from error
+            raise self._refusal(_broken_rules(error)) from error
+
+    def _declared(self, handler: Handler) -> CapabilityDeclaration:
+        try:
+            return handler.declaration()
+        except ValidationError as error:
+            raise self._refusal(f"capability {handler.capability!r}: {_broken_rules(error)}") from error
+
+    def _refusal(self, why: str) -> ConfigurationError:
+        return ConfigurationError(f"agent {self.agent_id} can't be declared: {why}")
+
+
+def _broken_rules(error: ValidationError) -> str:
+    """Every flaw as field and rule, without the value; a capability's own name needs no field."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    rules = ((".".join(map(str, flaw["loc"])), flaw["msg"]) for flaw in found)
+    return "; ".join(_RULES.get(field, f"{field}: {rule}") for field, rule in rules)
 
 
 def checked_name(name: str, what: str) -> str:

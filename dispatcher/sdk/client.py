@@ -142,6 +142,16 @@ class Client:
         agents: list[dict[str, Any]] = _document(await self._send(self._get("/v1/agents"))).get("agents", [])
         return agents
 
+    async def remove_agent(self, agent_id: str) -> None:
+        """Remove an agent with all its instances; one that still runs registers again.
+
+        `CallError` with the code `unknown_agent` where there is none of that id.
+        """
+        path = f"/v1/agents/{quote(agent_id, safe='')}"
+        await self._send(
+            HttpRequest(method="DELETE", path=path, headers=self._headers, seconds=_ROUND_TRIP_S)
+        )
+
     async def try_declaration(
         self, declaration: dict[str, Any], texts: Sequence[str], *, agent_id: str | None = None
     ) -> list[dict[str, Any]]:

@@ -31,6 +31,7 @@ class Signature:
 class Handler:
     """One capability of an agent and the function behind it."""
 
+    agent_id: str
     capability: str
     function: HandlerFunction
     signature: Signature

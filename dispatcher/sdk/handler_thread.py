@@ -17,8 +17,8 @@ from typing import Any, Self
 
 from dispatcher.errors import RequestError
 from dispatcher.sdk.handler import Handler
-from dispatcher.sdk.outcome import Outcome, failure, outcome_of
-from dispatcher.sdk.reply import BusinessError, NeedsInput
+from dispatcher.sdk.outcome import Outcome, UnusableReplyError, failure, outcome_of
+from dispatcher.sdk.reply import Answer, BusinessError, NeedsInput
 from dispatcher.sdk.task_view import TaskView
 
 _JOIN_S = 1.0
@@ -165,7 +165,7 @@ async def _run_async(call: Call) -> Outcome:
     try:
         async with limit:
             arguments = call.handler.arguments(call.fields, call.view)
-            return outcome_of(await call.handler.function(*arguments))
+            return _ended(call, await call.handler.function(*arguments))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise anything
         return _timed_out(call) if limit.expired() else _failed(call, error)
 
@@ -173,16 +173,24 @@ async def _run_async(call: Call) -> Outcome:
 def _run_blocking(call: Call, future: Future[Outcome]) -> None:
     try:
         arguments = call.handler.arguments(call.fields, call.view)
-        outcome = outcome_of(call.handler.function(*arguments))
+        outcome = _ended(call, call.handler.function(*arguments))
     except BaseException as error:  # noqa: BLE001 - its key would stay taken for ever
         outcome = _failed(call, error)
     future.set_result(outcome)
 
 
+def _ended(call: Call, answer: Answer) -> Outcome:
+    try:
+        return outcome_of(answer, call.handler.signature.output_model)
+    except UnusableReplyError as error:
+        _log.warning("reply.unusable", extra={**_facts(call), "reason": error.message})
+        return failure("agent_error", error.message)
+
+
 def _failed(call: Call, error: BaseException) -> Outcome:
     match error:
         case NeedsInput() | BusinessError():
-            return outcome_of(error)
+            return _ended(call, error)
         case RequestError():
             return failure(error.error_code, error.message)
     _log.warning("handler.failed", extra=_facts(call), exc_info=error)
@@ -204,6 +212,7 @@ def _timed_out(call: Call) -> Outcome:
 
 def _facts(call: Call) -> dict[str, object]:
     return {
+        "agent_id": call.handler.agent_id,
         "request_id": call.view.request_id,
         "task_id": call.view.task_id,
         "capability": call.handler.capability,

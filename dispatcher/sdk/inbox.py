@@ -87,6 +87,11 @@ class Inbox(Protocol):
         """What is told at registration; private kinds allow one instance only."""
         ...
 
+    @property
+    def inbox_id(self) -> str | None:
+        """Which memory this is, told at registration; None where it ends with the process."""
+        ...
+
     async def claim(self, claim: Claim) -> Judgement:
         """Judge and, on RUN, write the claim, as one step. RUN is durable when this returns."""
         ...

@@ -1,5 +1,6 @@
 """An instance's place in the registry: joining, staying, leaving."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from dispatcher.protocol.link import Link
 from dispatcher.sdk.backoff import BackoffRules
 from dispatcher.sdk.load_window import LoadWindow
 
-CHECK_EVERY = 12
+CHECK_EVERY = 2
 """Every so many heartbeats one more is sent that is answered: it finds out a lost lease."""
 CONTESTED_S = 300.0
 """A lease lost twice within this time means another process under the same instance name."""
@@ -55,6 +56,7 @@ class InstanceIdentity:
     instance_id: InstanceId
     declaration: Declaration
     inbox: Literal["memory", "sqlite", "postgres"]
+    inbox_id: str | None = None
     key: str | None = field(default=None, repr=False)
 
 
@@ -101,19 +103,17 @@ class Membership:
             pause = min(pause * 2, self._backoff.longest_s)
 
     async def stay(self) -> None:
-        """Send heartbeats for ever and join again when the lease is lost.
+        """Send heartbeats until the lease is lost: stop consuming then, before joining again.
 
-        Raises `RegistrationError` when the dispatcher refuses, or when another process keeps
-        taking the lease.
+        Raises `RegistrationError` when another process keeps taking the lease.
         """
-        sent = 0
-        while True:
-            lease = self._require()
-            await self._clock.sleep(lease.heartbeat_ms / 1000)
-            sent += 1
-            await self._beat()
-            if sent % CHECK_EVERY == 0 and not self._draining:
-                await self._check()
+        async with asyncio.TaskGroup() as group:
+            beating = group.create_task(self._keep_beating())
+            reason = await self._loss()
+            beating.cancel()
+        _log.warning("lease.lost", extra={**self._facts(), "reason": reason})
+        if reason == "lease_superseded":
+            self._note_superseded()
 
     async def drain(self) -> None:
         """Tell the dispatcher to send nothing more. Best effort."""
@@ -139,20 +139,27 @@ class Membership:
             capabilities=self._window.by_capability(now),
         )
 
-    async def _beat(self) -> None:
-        try:
-            await self._link.beat(self.heartbeat().model_dump_json().encode())
-        except DispatcherError as error:
-            _log.warning("heartbeat.lost", extra={**self._facts(), "reason": error.error_code})
+    async def _keep_beating(self) -> None:
+        while True:
+            await self._clock.sleep(self._heartbeat_s)
+            try:
+                await self._link.beat(self.heartbeat().model_dump_json().encode())
+            except DispatcherError as error:
+                _log.warning("heartbeat.lost", extra={**self._facts(), "reason": error.error_code})
 
-    async def _check(self) -> None:
-        reply = await self._ask(self.heartbeat())
-        if not isinstance(reply, RefusedFrame) or reply.code not in _LOST:
-            return
-        _log.warning("lease.lost", extra={**self._facts(), "reason": reply.code})
-        if reply.code == "lease_superseded":
-            self._note_superseded()
-        await self.join()
+    async def _loss(self) -> str:
+        """Ask about the lease until it is lost, and return why; a slow answer delays no heartbeat."""
+        while True:
+            await self._clock.sleep(CHECK_EVERY * self._heartbeat_s)
+            if self._draining:
+                continue
+            reply = await self._ask(self.heartbeat())
+            if isinstance(reply, RefusedFrame) and reply.code in _LOST and not self._draining:
+                return reply.code
+
+    @property
+    def _heartbeat_s(self) -> float:
+        return self._require().heartbeat_ms / 1000
 
     def _note_superseded(self) -> None:
         now, before = self._clock.monotonic(), self._superseded_at
@@ -186,6 +193,7 @@ class Membership:
             instance_name=identity.name,
             instance_id=identity.instance_id,
             inbox=identity.inbox,
+            inbox_id=identity.inbox_id,
             declaration=identity.declaration,
             key=identity.key,
         )

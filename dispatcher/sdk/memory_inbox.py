@@ -33,6 +33,11 @@ class MemoryInbox(Inbox):
         """Private to its process."""
         return "memory"
 
+    @property
+    def inbox_id(self) -> None:
+        """None: no later process has this memory."""
+        return None
+
     async def claim(self, claim: Claim) -> Judgement:
         """Judge and, on RUN, remember the claim; atomic, as nothing is awaited in between."""
         now = self._clock.monotonic()

@@ -1,22 +1,27 @@
 """How a task ended, apart from the attempt that asks: what the inbox stores and any attempt can be told."""
 
-import logging
 from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
+from dispatcher.errors import DispatcherError
 from dispatcher.protocol.frames import Document, ResultBody, ResultFrame, ResultStatus, TaskFrame, Text
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
 from dispatcher.sdk.reply import Answer, BusinessError, NeedsInput, Reply
 
 MAX_MESSAGE = 2000
 MAX_CODE = 64
+MAX_REASON = 1000
 _TOLD_FLAWS, _TOLD_LEVELS = 3, 8
 _ENVELOPE_BYTES = 2048
 """More than everything in a result frame that is not in its outcome."""
 
-_log = logging.getLogger(__name__)
+
+class UnusableReplyError(DispatcherError):
+    """What a handler returned can't be sent; the message says why, without the values themselves."""
+
+    code = "agent_error"
 
 
 class Outcome(BaseModel):
@@ -85,21 +90,23 @@ def outcome_unknown(*, idempotent: bool) -> Outcome:
     return failure("outcome_unknown", "an earlier run began and left no result", can_retry=idempotent)
 
 
-def outcome_of(answer: Answer) -> Outcome:
-    """The outcome of what a handler returned; an answer that can't be sent is an `agent_error`."""
+def outcome_of(answer: Answer, output_model: type[BaseModel] | None = None) -> Outcome:
+    """The outcome of what a handler returned; its data must fit `output_model`, where there is one.
+
+    Raises `UnusableReplyError` for an answer that can't be sent.
+    """
     try:
-        outcome = _translate(answer)
+        outcome = _translate(answer, output_model)
         size = len(outcome.encode())
     except (ValueError, TypeError, RecursionError) as error:
-        _log.warning("reply.unusable", extra={"reason": type(error).__name__})
         why = _flaws(error) if isinstance(error, ValidationError) else str(error)
-        return failure("agent_error", f"the reply can't be sent: {why}")
+        raise UnusableReplyError(f"the reply can't be sent: {_sendable(why)[:MAX_REASON]}") from error
     if size > MAX_FRAME_BYTES - _ENVELOPE_BYTES:
         return too_large(size)
     return outcome
 
 
-def _translate(answer: Answer) -> Outcome:
+def _translate(answer: Answer, output_model: type[BaseModel] | None) -> Outcome:
     match answer:
         case NeedsInput():
             asked: dict[str, JsonValue] = {"fields": list(answer.fields)}
@@ -116,21 +123,37 @@ def _translate(answer: Answer) -> Outcome:
         case Reply():
             return Outcome(
                 status=ResultStatus.SUCCESS,
-                result=ResultBody(text=answer.text, data=_document(answer.data)),
+                result=ResultBody(text=answer.text, data=_document(answer.data, output_model)),
                 usage=dict(answer.usage),
                 context_update=dict(answer.context_update),
             )
         case str():
             return Outcome(status=ResultStatus.SUCCESS, result=ResultBody(text=answer))
         case BaseModel():
-            return Outcome(status=ResultStatus.SUCCESS, result=ResultBody(data=_document(answer)))
+            return Outcome(
+                status=ResultStatus.SUCCESS, result=ResultBody(data=_document(answer, output_model))
+            )
     raise TypeError(f"a handler can't return {type(answer).__name__}")
 
 
-def _document(data: BaseModel | Mapping[str, Any] | None) -> dict[str, Any]:
-    if isinstance(data, BaseModel):
-        return data.model_dump(mode="json")
-    return {} if data is None else dict(data)
+def _document(
+    data: BaseModel | Mapping[str, Any] | None, output_model: type[BaseModel] | None
+) -> dict[str, Any]:
+    """The data under the names that the output schema publishes; a reply without data fits any model."""
+    if data is None:
+        return {}
+    fitting = data if output_model is None else _fitted(data, output_model)
+    return fitting.model_dump(mode="json", by_alias=True) if isinstance(fitting, BaseModel) else dict(fitting)
+
+
+def _fitted(data: BaseModel | Mapping[str, Any], model: type[BaseModel]) -> BaseModel:
+    if isinstance(data, model):
+        return data
+    fields = data.model_dump(by_alias=True) if isinstance(data, BaseModel) else dict(data)
+    try:
+        return model.model_validate(fields)
+    except ValidationError as error:
+        raise ValueError(f"its data does not fit {model.__name__}: {_flaws(error)}") from error
 
 
 def _flaws(error: ValidationError) -> str:

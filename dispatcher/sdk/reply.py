@@ -13,7 +13,9 @@ DataT_co = TypeVar("DataT_co", bound=BaseModel | Mapping[str, Any] | None, covar
 class Reply(Generic[DataT_co]):
     """`text` is for the person, in the request's language; `data` for the intents that build on it.
 
-    `usage` (tokens, calls, ...) and `context_update` are passed on as they are.
+    Where the handler's return annotation names a model (`Reply[Weather]`), `data` must fit it: one that
+    does not makes the task an `agent_error`. `usage` (tokens, calls, ...) and `context_update` are
+    passed on as they are.
     """
 
     text: str | None = None

@@ -116,7 +116,7 @@ class Runs:
         try:
             judgement = await parts.inbox.claim(self._claim(task, handler, left, may_start=has_place))
             if judgement.verdict is not Verdict.RUN:
-                return _answer_without_run(judgement, handler, in_time=in_time, out_of_time=left <= 0)
+                return _answer_without_run(task, judgement, handler, in_time=in_time, out_of_time=left <= 0)
             has_place = False  # the run has it now
             run = self._start(task, handler, received + task.budget_ms / 1000)
             return await self._answer(task, run, group)
@@ -154,12 +154,12 @@ class Runs:
         outcome = await run.answer()
         self._count(task, began, outcome)
         if run.has_ended:
-            await self._store(task, outcome)
+            await self._end(task, began, outcome)
         else:
-            group.create_task(self._see_out(task, run))
+            group.create_task(self._see_out(task, run, began))
         return outcome
 
-    async def _see_out(self, task: TaskFrame, run: Run) -> None:
+    async def _see_out(self, task: TaskFrame, run: Run, began: float) -> None:
         """Keep the claim of a run past its budget until it ends, and store how; the key is free then.
 
         Cancelled, it leaves the key taken: the handler may still be at work.
@@ -168,8 +168,7 @@ class Runs:
         try:
             while (outcome := await run.end_within(margin_s / 2)) is None:
                 await self._hold(task, margin_s)
-            _log.info("run.ended_late", extra={**_facts(task), "status": outcome.status})
-            await self._store(task, outcome)
+            await self._end(task, began, outcome)
         finally:
             if run.has_ended:
                 self._release(task)
@@ -180,7 +179,10 @@ class Runs:
         except Exception:  # noqa: BLE001 - whatever ails the inbox, the run has to be seen out
             _log.exception("inbox.failed", extra=_facts(task))
 
-    async def _store(self, task: TaskFrame, outcome: Outcome) -> None:
+    async def _end(self, task: TaskFrame, began: float, outcome: Outcome) -> None:
+        """Log and store how the run really ended, which a late one has not been told as."""
+        elapsed_ms = round((self._parts.clock.monotonic() - began) * 1000)
+        _log.info("task.ended", extra={**_ending(task, outcome), "elapsed_ms": elapsed_ms})
         try:
             await self._parts.inbox.finish(
                 task.idempotency_key, self._parts.owner, outcome.encode(), retryable=outcome.can_retry
@@ -200,11 +202,13 @@ class Runs:
 
 
 def _answer_without_run(
-    judgement: Judgement, handler: Handler, *, in_time: bool, out_of_time: bool
+    task: TaskFrame, judgement: Judgement, handler: Handler, *, in_time: bool, out_of_time: bool
 ) -> Outcome | None:
     match judgement.verdict:
         case Verdict.REPLAY if judgement.outcome is not None:
-            return Outcome.decode(judgement.outcome)
+            outcome = Outcome.decode(judgement.outcome)
+            _log.info("task.replayed", extra=_ending(task, outcome))
+            return outcome
         case Verdict.ELSEWHERE if not out_of_time:
             return None
         case Verdict.NOT_STARTED:
@@ -214,8 +218,13 @@ def _answer_without_run(
     return outcome_unknown(idempotent=handler.idempotent)
 
 
+def _ending(task: TaskFrame, outcome: Outcome) -> dict[str, object]:
+    return {**_facts(task), "status": outcome.status, "error_code": outcome.error_code}
+
+
 def _facts(task: TaskFrame) -> dict[str, object]:
     return {
+        "agent_id": task.agent_id,
         "request_id": task.request_id,
         "task_id": task.task_id,
         "capability": task.capability,

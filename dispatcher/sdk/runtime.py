@@ -98,10 +98,14 @@ class Runtime:
         await self._membership.leave()
 
     async def _live(self) -> None:
-        await self._membership.join()
+        """Consume while there is a lease; work in hand goes on without one."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._membership.stay())
-            group.create_task(self._consume(group))
+            while True:
+                await self._membership.join()
+                consumption = group.create_task(self._consume(group))
+                await self._membership.stay()
+                consumption.cancel()
+                await asyncio.wait({consumption})
 
     async def _consume(self, group: asyncio.TaskGroup) -> None:
         """Take deliveries, and again after every lost connection; work in hand goes on meanwhile."""
@@ -152,5 +156,6 @@ def _identity(agent: Agent, inbox: Inbox, options: RuntimeOptions) -> InstanceId
         instance_id=InstanceId(options.instance_id),
         declaration=agent.declaration(channel=options.channel, environment=options.environment),
         inbox=inbox.kind,
+        inbox_id=inbox.inbox_id,
         key=options.key,
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from dispatcher.errors import ConfigurationError, UnavailableError
+from dispatcher.identifiers import new_id
 from dispatcher.protocol.topology import DEAD_LETTER_TTL_MS
 from dispatcher.sdk.inbox import Claim, Inbox, Judgement, Record, Verdict, judge
 
@@ -26,6 +27,10 @@ CREATE TABLE IF NOT EXISTS inbox (
     retryable INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS inbox_touched_at ON inbox (touched_at);
+CREATE TABLE IF NOT EXISTS identity (
+    row_id INTEGER PRIMARY KEY CHECK (row_id = 1),
+    inbox_id TEXT NOT NULL
+);
 """
 _NOW = "(julianday('now') - 2440587.5) * 86400.0"
 """The database's clock in seconds since 1970, to the millisecond."""
@@ -40,9 +45,10 @@ class SqliteInbox(Inbox):
     owner left running is surely dead and counts as such at once. Rows are kept `KEEP_S` seconds.
     """
 
-    def __init__(self, connection: sqlite3.Connection, thread: ThreadPoolExecutor) -> None:
+    def __init__(self, connection: sqlite3.Connection, thread: ThreadPoolExecutor, inbox_id: str) -> None:
         self._connection = connection
         self._thread = thread
+        self._inbox_id = inbox_id
         self._claims = 0
 
     @classmethod
@@ -54,16 +60,21 @@ class SqliteInbox(Inbox):
         thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="inbox")
         loop = asyncio.get_running_loop()
         try:
-            connection = await loop.run_in_executor(thread, _connect, path, wait_s)
+            connection, inbox_id = await loop.run_in_executor(thread, _connect, path, wait_s)
         except sqlite3.Error as error:
             thread.shutdown(wait=False)
             raise ConfigurationError(f"the inbox {path} can't be used: {error}") from error
-        return cls(connection, thread)
+        return cls(connection, thread, inbox_id)
 
     @property
     def kind(self) -> Literal["sqlite"]:
         """Private to its process."""
         return "sqlite"
+
+    @property
+    def inbox_id(self) -> str:
+        """Made with the file and kept in it."""
+        return self._inbox_id
 
     async def claim(self, claim: Claim) -> Judgement:
         """Judge and, on RUN, write the claim in one transaction."""
@@ -126,7 +137,8 @@ class SqliteInbox(Inbox):
         return found, now
 
 
-def _connect(path: Path, wait_s: float) -> sqlite3.Connection:
+def _connect(path: Path, wait_s: float) -> tuple[sqlite3.Connection, str]:
+    """The open file, locked, and its id."""
     connection = sqlite3.connect(path, timeout=wait_s, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -135,7 +147,9 @@ def _connect(path: Path, wait_s: float) -> sqlite3.Connection:
         connection.executescript(_SCHEMA)
         connection.execute("UPDATE inbox SET expires_at = 0 WHERE outcome IS NULL")
         connection.execute(f"DELETE FROM inbox WHERE touched_at < {_NOW} - ?", (KEEP_S,))  # noqa: S608
+        connection.execute("INSERT OR IGNORE INTO identity (row_id, inbox_id) VALUES (1, ?)", (new_id(),))
+        (inbox_id,) = connection.execute("SELECT inbox_id FROM identity").fetchone()
     except sqlite3.Error:
         connection.close()
         raise
-    return connection
+    return connection, inbox_id

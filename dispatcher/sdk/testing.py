@@ -8,14 +8,15 @@ in-process channel, and the hashing encoder: texts need words in common with the
 name the capability. Needs the `server` extra.
 """
 
+import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from dispatcher.assembly.running import local_settings, open_dispatcher
-from dispatcher.errors import ConfigurationError
+from dispatcher.errors import ConfigurationError, first_error
 from dispatcher.sdk.agent import Agent
 from dispatcher.sdk.asgi_transport import AsgiTransport
 from dispatcher.sdk.client import Client
@@ -40,8 +41,28 @@ class ViewOptions(TypedDict, total=False):
 async def running(*agents: Agent) -> AsyncIterator[Client]:
     """A dispatcher with these agents and a client to talk to it, until the block ends.
 
-    Each agent remembers its tasks in a SQLite file, so that any capability may be declared.
+    Each agent remembers its tasks in a SQLite file, so that any capability may be declared. What the
+    block raises comes out as it is; if a part fails first, its error does, without the groups around it.
     """
+    raised: BaseException | None = None
+    cause: BaseException | None = None
+    try:
+        async with _chain(agents) as client:
+            try:
+                yield client
+            except BaseException as error:
+                raised, cause = error, error.__cause__
+                raise
+    except BaseExceptionGroup as group:
+        if raised is None or isinstance(raised, asyncio.CancelledError):
+            raised = first_error(group)
+            cause = raised.__cause__
+    if raised is not None:
+        raise raised from cause  # its own: on the way out the groups were made its cause
+
+
+@asynccontextmanager
+async def _chain(agents: Sequence[Agent]) -> AsyncIterator[Client]:
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         dispatcher = await stack.enter_async_context(open_dispatcher(local_settings(folder)))

@@ -165,6 +165,7 @@ async def _replace_instance(connection: AsyncConnection, instance: Instance) -> 
             name=instance.name,
             instance_id=instance.instance_id,
             inbox=instance.inbox,
+            inbox_id=instance.inbox_id,
             draining=instance.draining,
             started_ms=now_ms(),
         )
@@ -207,6 +208,7 @@ def _to_instance(row: RowMapping) -> Instance:
         instance_id=row["instance_id"],
         lease_id=row["lease_id"],
         inbox=InboxKind(row["inbox"]),
+        inbox_id=row["inbox_id"],
         draining=row["draining"],
         seen_age_s=max(row["seen_age_ms"], 0) / 1000,
     )

@@ -193,6 +193,7 @@ instances = Table(
     Column("name", Text, primary_key=True),
     Column("instance_id", Text, nullable=False, unique=True),
     Column("inbox", Text, nullable=False),
+    Column("inbox_id", Text),
     Column("draining", Boolean, nullable=False),
     Column("started_ms", BigInteger, nullable=False),
 )

@@ -228,6 +228,7 @@ def create_instances() -> None:
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("instance_id", sa.Text(), nullable=False),
         sa.Column("inbox", sa.Text(), nullable=False),
+        sa.Column("inbox_id", sa.Text(), nullable=True),
         sa.Column("draining", sa.Boolean(), nullable=False),
         sa.Column("started_ms", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(

@@ -59,6 +59,21 @@ def test_grants_are_replaced_as_a_whole_and_shown_one_a_line(command):
     assert said(command("grants", "show", "shop")) == ""
 
 
+def test_grants_that_nobody_can_serve_are_stored_and_named(command, tmp_path):
+    variables = {"DISPATCHER_DATA_DIR": str(tmp_path), "DISPATCHER_ENCODER__NAME": "hashing"}
+    start = dispatcher("run", "--development", "--port", "0", "--agent", "agents.order:agent")
+    with Program(*start, variables=variables) as program:
+        program.wait_for("listening on")
+        assert program.stop() == 0
+
+    misspelt = command("grants", "set", "shop", "order.query", "order.qurey")
+    right = command("grants", "set", "shop", "order.query")
+
+    assert said(misspelt) == "shop may use: order.query, order.qurey"
+    assert misspelt.stderr == "warning: no registered agent declares order.qurey\n"
+    assert right.stderr == ""
+
+
 def test_grants_for_names_that_cannot_exist_are_refused_and_none_is_stored(command):
     assert "'Order.*' is not a capability's name" in refused(
         command("grants", "set", "shop", "faq.answer", "Order.*")

@@ -56,6 +56,27 @@ def test_a_trial_shows_the_score_that_decides_the_order(asking, declaration):
     assert {row[1] for row in rows(text)} == {"weather.now", "order.query", "promotion.quote"}
 
 
+def test_an_intent_for_nobody_names_the_nearest_capability(asking):
+    text = said(asking("route", "how do black holes form"))
+
+    verdict = "→ nobody (out_of_scope, below_scope_floor, nearest: "
+    assert verdict in text
+
+
+def test_a_trial_takes_an_agent_of_a_module_and_a_declaration_with_its_id_beside_it(asking, declaration):
+    flat = json.loads(declaration.read_text(encoding="utf-8"))
+    agent_id = flat.pop("agent_id")
+    beside = said(asking("agents", "try", str(declaration), "is it raining"))
+    declaration.write_text(json.dumps({"agent_id": agent_id, "declaration": flat}), encoding="utf-8")
+
+    assert said(asking("agents", "try", str(declaration), "is it raining")) == beside
+    module = said(asking("agents", "try", "agents.logistics:agent", "where is my parcel right now"))
+    assert rows(module)[0][1] == "logistics.track"
+    assert "ranking" in module
+    missing = asking("agents", "try", "agents.nobody:agent", "hi")
+    assert missing.stderr == "error: there is no module 'agents.nobody'\n"
+
+
 def test_agents_are_listed_one_a_line(asking):
     listed = {row[0]: row[1:] for row in rows(said(asking("agents", "list")))}
 

@@ -1,9 +1,12 @@
 """`dispatcher run` that can't start as it was told."""
 
+import sys
 from subprocess import CompletedProcess
 
 import pytest
 
+from dispatcher.cli.serve import load_agent
+from dispatcher.errors import ConfigurationError
 from tests.scenario.program import Program, dispatcher
 
 RUN = ("run", "--development", "--port", "0")
@@ -47,3 +50,42 @@ def test_the_command_line_wins_over_the_file(tmp_path):
 
         assert "7.0" in shown.string
         assert program.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "sentence"),
+    [
+        (
+            "import nope",
+            "mine:agent",
+            "the module 'mine' can't be imported: ModuleNotFoundError: No module named 'nope'",
+        ),
+        ("import nope.more", "mine:agent", "ModuleNotFoundError: No module named 'nope'"),
+        ("agent = 1\nagent = (", "mine:agent", "SyntaxError: '(' was never closed (mine.py, line 2)"),
+        ("raise SystemExit(2)", "mine:agent", "the module 'mine' can't be imported: SystemExit: 2"),
+        ("raise ValueError('two\\nlines')", "mine:agent", "ValueError: two lines"),
+        (
+            "from dispatcher.sdk import Agent\nAgent('A')",
+            "mine:agent",
+            "can't be imported: the agent id 'A' must be",
+        ),
+        ("agent = 1", "mine:agent", "'mine:agent' is not a dispatcher.sdk.Agent"),
+        ("", "mine:agent", "the module 'mine' has no attribute 'agent'"),
+        ("", "mine.more:agent", "there is no module 'mine.more'"),
+        ("", "yours:agent", "there is no module 'yours'"),
+        ("", "mine", "'mine' does not name an agent: write it as module:attribute"),
+        ("", "mine.py:agent", "there is no module 'mine.py'"),
+        ("", "./mine:agent", "does not name an agent"),
+    ],
+)
+def test_an_agent_that_cannot_be_had_is_one_clear_sentence(tmp_path, monkeypatch, code, name, sentence):
+    (tmp_path / "mine.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+
+    with pytest.raises(ConfigurationError) as caught:
+        load_agent(name)
+
+    assert sentence in caught.value.message
+    assert "\n" not in caught.value.message

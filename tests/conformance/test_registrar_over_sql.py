@@ -74,6 +74,7 @@ def frame(
         instance_name=name,
         instance_id=f"{agent_id}-{name}-{process}",
         inbox="sqlite",
+        inbox_id=f"{agent_id}-{name}",
         declaration=Declaration(capabilities=[declared]),
     )
 

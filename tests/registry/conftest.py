@@ -187,6 +187,7 @@ def _registration(
     name: str = "one",
     instance_id: str | None = None,
     inbox: str = "postgres",
+    inbox_id: str | None = None,
 ) -> RegisterFrame:
     return RegisterFrame.model_validate(
         {
@@ -194,6 +195,7 @@ def _registration(
             "instance_name": name,
             "instance_id": instance_id or f"{agent_id}-{name}",
             "inbox": inbox,
+            "inbox_id": inbox_id,
             "declaration": declaration or _declaration(),
         }
     )

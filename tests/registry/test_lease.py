@@ -1,5 +1,7 @@
 """Which instances may hold a lease at the same time."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +17,12 @@ RULES = LivenessRules()
 IDEMPOTENT = Declaration(
     capabilities=[CapabilityDeclaration(name="order.query", descriptions=["Find an order"], idempotent=True)]
 )
+ONLY_ONCE = Declaration(
+    capabilities=[
+        CapabilityDeclaration(name="order.query", descriptions=["Find an order"], idempotent=True),
+        CapabilityDeclaration(name="order.cancel", descriptions=["Cancel it"], idempotent=False),
+    ]
+)
 
 instances = st.builds(
     Instance,
@@ -23,6 +31,7 @@ instances = st.builds(
     instance_id=st.uuids().map(lambda value: InstanceId(str(value))),
     lease_id=st.uuids().map(lambda value: LeaseId(str(value))),
     inbox=st.sampled_from(InboxKind),
+    inbox_id=st.sampled_from([None, "here", "there"]),
     draining=st.booleans(),
     seen_age_s=st.floats(0, 100),
 )
@@ -60,6 +69,59 @@ def test_siblings_are_live_and_never_the_instance_itself(instance, others):
 @pytest.mark.parametrize("inbox", ["memory", "sqlite"])
 def test_a_restart_takes_over_its_own_name_even_while_the_old_process_is_alive(instance, inbox):
     check_lease(instance("one", inbox=inbox), IDEMPOTENT, [instance("one", inbox=inbox)], RULES)
+
+
+@pytest.fixture
+def process(instance):
+    """A process of instance `one` with a SQLite inbox."""
+
+    def build(instance_id: str, inbox_id: str | None, **fields) -> Instance:
+        named: Instance = instance("one", inbox="sqlite")
+        return replace(named, instance_id=InstanceId(instance_id), inbox_id=inbox_id, **fields)
+
+    return build
+
+
+@pytest.mark.parametrize(("old", "new"), [("here", "there"), (None, "here"), ("here", None), (None, None)])
+def test_a_live_process_keeps_its_name_from_one_that_does_not_know_what_it_ran(process, old, new):
+    older, newer = process("before", old, seen_age_s=44.9), process("after", new)
+
+    with pytest.raises(RegistrationError, match="same inbox file, or wait until the old") as refused:
+        check_lease(newer, ONLY_ONCE, [older], RULES)
+
+    assert refused.value.error_code == "private_inbox"
+
+
+@pytest.mark.parametrize("kinds", [("sqlite", "postgres"), ("postgres", "sqlite"), ("memory", "sqlite")])
+def test_another_kind_of_inbox_does_not_know_it_either(process, kinds):
+    older, newer = (
+        process(name, None, inbox=InboxKind(kind))
+        for name, kind in zip(("before", "after"), kinds, strict=True)
+    )
+
+    assert refusal(newer, ONLY_ONCE, [older]) == ("private_inbox", ())
+
+
+def test_a_restart_with_its_own_file_takes_over_what_may_not_run_twice(process):
+    check_lease(process("after", "here"), ONLY_ONCE, [process("before", "here")], RULES)
+
+
+def test_a_process_may_register_again_without_naming_its_inbox(process):
+    check_lease(process("same", None), ONLY_ONCE, [process("same", None)], RULES)
+
+
+def test_a_new_file_is_accepted_once_the_old_process_is_offline(process):
+    check_lease(process("after", "there"), ONLY_ONCE, [process("before", "here", seen_age_s=45.0)], RULES)
+
+
+def test_what_may_run_twice_needs_no_common_inbox(process):
+    check_lease(process("after", "there"), IDEMPOTENT, [process("before", "here")], RULES)
+
+
+def test_the_same_name_at_another_agent_is_somebody_else(process):
+    other = process("before", "there", agent_id=AgentId("faq"))
+
+    check_lease(process("after", "here"), ONLY_ONCE, [other], RULES)
 
 
 def test_a_draining_sibling_still_counts(instance):

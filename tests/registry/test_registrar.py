@@ -59,6 +59,35 @@ async def test_a_restart_fences_its_own_older_lease_and_no_sibling(replica, regi
     assert replica.view.status(ORDER).running == 3
 
 
+async def test_a_second_inbox_under_a_live_name_is_refused_until_the_first_is_offline(
+    replica, registration, declaration, capability, beat, clock
+):
+    once = declaration(capability(idempotent=False))
+    of_file = {"declaration": once, "inbox": "sqlite"}
+    first = await replica.registrar.register(registration(instance_id="a", inbox_id="file-1", **of_file))
+    rival = registration(instance_id="b", inbox_id="file-2", **of_file)
+
+    code = await refusal(replica.registrar.register(rival))
+    await replica.registrar.heartbeat_checked(beat(first))
+    clock.now += 45.0
+    await replica.registrar.register(rival)
+
+    assert code == "private_inbox"
+    assert await refusal(replica.registrar.heartbeat_checked(beat(first))) == "lease_superseded"
+
+
+async def test_a_restart_with_the_same_inbox_is_granted_at_once(
+    replica, repository, registration, declaration, capability
+):
+    once = declaration(capability(idempotent=False))
+    for process in ("before", "after"):
+        frame = registration(declaration=once, instance_id=process, inbox="sqlite", inbox_id="file-1")
+        await replica.registrar.register(frame)
+
+    ((stored, _),) = repository.rows.values()
+    assert (stored.instance_id, stored.inbox_id) == ("after", "file-1")
+
+
 async def test_a_changed_declaration_replaces_the_agents_for_all_instances(
     replica, registration, declaration
 ):

@@ -74,6 +74,27 @@ asyncio.run(ask())
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_agent_runs_inside_a_gateway_and_answers(document: str, tmp_path: Path) -> None:
+    (start,), (ask,) = blocks(document, "agent run"), blocks(document, "agent curl")
+    (tmp_path / "weather.py").write_text(blocks(document, "agent")[0], encoding="utf-8")
+    command = f"exec {start.strip()} --port 0"
+
+    with Program("bash", "-c", command, folder=tmp_path) as program:
+        url = program.wait_for(r"listening on (http://\S+)")[1]
+        answer = json.loads(run("bash", "-ec", prepared(ask, {LOCAL: url})).stdout)
+        without = json.loads(ask.split("-d '")[1].rstrip("'\n"))
+        del without["context"]
+        bare = ("curl", "-s", f"{url}/v1/chat", "-H", "Content-Type: application/json")
+        asked = json.loads(run(*bare, "-d", json.dumps(without)).stdout)
+        assert program.stop() == 0
+
+    assert answer["answer"] == "Hangzhou: 21 °C"
+    assert [part["status"] for part in asked["parts"]] == ["needs_input"]
+    assert asked["parts"][0]["result"]["data"] == {"fields": ["city"]}
+    assert "agents.not_running" not in program.text
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
 @pytest.mark.xdist_group("default-prefix")
 @pytest.mark.timeout(180)
 def test_the_walk_through_on_rabbitmq_and_postgresql_works_as_written(

@@ -117,8 +117,40 @@ def test_an_agent_that_does_not_exist_is_one_clear_sentence(data) -> None:
             *dispatcher("run", "--development", "--port", "0", "--agent", "agents.nobody:agent"),
             variables=data,
         ),
-        "agents.nobody:agent",
+        "there is no module 'agents.nobody'",
     )
+
+
+CLERK = """
+from dispatcher.sdk import Agent
+
+agent = Agent("clerk")
+
+
+@agent.handler("stamp.put", description="Puts a stamp", examples=["stamp it", "a stamp", "put stamps"])
+def put() -> str:
+    return "stamped"
+"""
+
+
+def test_an_agent_that_may_not_repeat_runs_inside_and_is_missed_when_it_does_not(data, tmp_path) -> None:
+    (tmp_path / "clerk.py").write_text(CLERK)
+    command = dispatcher("run", "--development", "--port", "0")
+    with Program(*command, "--agent", "clerk:agent", folder=tmp_path, variables=data) as server:
+        url = server.wait_for(r"listening on (http://\S+)")[1]
+        answer = _post(url, {"message": "stamp it", "capability": "stamp.put"})
+        assert server.stop() == 0
+        assert answer["answer"] == "stamped"
+        assert "agents.not_running" not in server.text
+    assert (tmp_path / "data" / "inbox-clerk.db").exists()
+
+    with Program(*command, variables=data) as server:
+        url = server.wait_for(r"listening on (http://\S+)")[1]
+        assert '"clerk"' in server.wait_for("agents.not_running").string
+        removed = run(*dispatcher("agents", "remove", "clerk", "--url", url))
+        again = run(*dispatcher("agents", "remove", "clerk", "--url", url))
+    assert removed.stdout == "clerk is removed\n"
+    assert (again.returncode, len(again.stderr.splitlines())) == (1, 1)
 
 
 def test_help_loads_nothing_heavy() -> None:

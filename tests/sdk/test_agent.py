@@ -148,12 +148,48 @@ def test_a_capability_is_declared_once():
         agent.handler("shop.do", description="Does it.")(lambda: "done")
 
 
-def test_a_declaration_over_a_limit_names_the_field():
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"description": "x" * 501}, "descriptions.0: String should have at most 500 characters"),
+        ({"description": []}, "descriptions: List should have at least 1 item after validation, not 0"),
+        ({"description": "Does it.", "timeout_s": 0.01}, "timeout_s: from 0.1 to 3600 seconds"),
+    ],
+)
+def test_a_capability_over_a_limit_names_the_field_and_the_rule(options, why):
     agent = Agent("shop")
-    agent.handler("shop.do", description="x" * 501)(lambda: "done")
+    agent.handler("shop.do", **options)(lambda: "done")
 
-    with pytest.raises(ConfigurationError, match=r"check descriptions\.0"):
+    with pytest.raises(ConfigurationError) as caught:
         agent.declaration()
+
+    assert caught.value.message == f"agent shop can't be declared: capability 'shop.do': {why}"
+
+
+def test_a_capability_name_outside_the_contract_is_told_the_rule():
+    agent = Agent("shop")
+    agent.handler("Weather Now", description="Tells.")(lambda: "done")
+
+    with pytest.raises(
+        ConfigurationError, match=r"capability 'Weather Now': names are \[a-z0-9\._-\], 1 to 64 char"
+    ):
+        agent.declaration()
+
+
+def test_the_agents_own_limits_are_named_too():
+    agent = Agent("shop", max_load=0, zone="Zone 1")
+    agent.handler("shop.do", description="Does it.")(lambda: "done")
+
+    with pytest.raises(ConfigurationError) as caught:
+        agent.declaration()
+
+    assert "max_load: Input should be greater than or equal to 1" in caught.value.message
+    assert "zone: names are [a-z0-9._-], 1 to 64 characters" in caught.value.message
+
+
+def test_an_agent_without_a_handler_is_not_declared():
+    with pytest.raises(ConfigurationError, match="an agent needs at least one handler"):
+        Agent("shop").declaration()
 
 
 @pytest.mark.parametrize("name", ["", "Shop", "a b", "x" * 65])

@@ -53,7 +53,7 @@ def test_what_cannot_run_exits_1_with_one_sentence(capsys):
 
     assert caught.value.code == 1
     assert capsys.readouterr().err == (
-        "tester: agent tester can't be declared: check capabilities (configuration)\n"
+        "tester: agent tester can't be declared: an agent needs at least one handler (configuration)\n"
     )
 
 

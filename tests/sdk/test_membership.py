@@ -47,7 +47,8 @@ def membership_over(link: StubLink, *, running: int = 0) -> Membership:
         declaration=Declaration(
             capabilities=[CapabilityDeclaration(name="work.do", descriptions=["Works."])]
         ),
-        inbox="memory",
+        inbox="sqlite",
+        inbox_id="file-1",
         key="ard_key_secret",
     )
     return Membership(
@@ -76,7 +77,8 @@ async def test_joining_tells_who_one_is_and_keeps_the_lease():
     await membership.join()
 
     (sent,) = link.calls
-    assert (sent["agent_id"], sent["instance_name"], sent["inbox"]) == ("tester", "host-1", "memory")
+    assert (sent["agent_id"], sent["instance_name"]) == ("tester", "host-1")
+    assert (sent["inbox"], sent["inbox_id"]) == ("sqlite", "file-1")
     assert sent["key"] == "ard_key_secret"
     assert membership.lease is not None
     assert membership.lease.lease_id == "lease-1"
@@ -129,19 +131,41 @@ async def test_a_lost_heartbeat_does_not_end_the_loop():
 
     link = Deaf()
     async with staying(membership_over(link)):
-        await link.sent("heartbeat", 1)
+        for _ in range(3):
+            await link.heard_beat()
 
-    assert link.beats.qsize() >= CHECK_EVERY
+
+async def test_a_slow_answer_about_the_lease_delays_no_heartbeat():
+    class Slow(NoticedLink):
+        asked = False
+
+        async def call(self, frame: bytes) -> bytes:
+            if b'"heartbeat"' in frame:
+                self.asked = True
+                await asyncio.Event().wait()
+            return await super().call(frame)
+
+    link = Slow()
+    async with staying(membership_over(link)):
+        while not link.asked:
+            await link.heard_beat()
+
+        for _ in range(CHECK_EVERY + 1):
+            await link.heard_beat()
 
 
 @pytest.mark.parametrize("code", ["unknown_agent", "lease_superseded"])
-async def test_a_lost_lease_is_found_out_and_joined_again(code):
+async def test_a_lost_lease_is_found_out_and_can_be_joined_again(code):
     link = NoticedLink()
     link.refuse_heartbeats = [refused(code)]
     membership = membership_over(link)
-    async with staying(membership):
-        await link.sent("register", 2)
+    await membership.join()
 
+    await membership.stay()
+    registered = link.called("register")
+    await membership.join()
+
+    assert registered == 1
     assert membership.lease is not None
     assert membership.lease.lease_id == "lease-2"
 
@@ -159,6 +183,8 @@ async def test_a_lease_taken_again_and_again_means_a_rival_and_ends_the_agent():
     link = NoticedLink()
     link.refuse_heartbeats = [refused("lease_superseded"), refused("lease_superseded")]
     membership = membership_over(link)
+    await membership.join()
+    await membership.stay()
     await membership.join()
 
     with pytest.raises(RegistrationError, match="another process runs as 'host-1' of agent tester"):

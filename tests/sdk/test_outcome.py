@@ -1,17 +1,30 @@
 """From what a handler returns to the frame that is sent."""
 
 import pytest
-from pydantic import BaseModel, RootModel
+from pydantic import BaseModel, Field, RootModel
 
 from dispatcher.protocol.frames import ResultFrame, ResultStatus
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
-from dispatcher.sdk.outcome import BUSY, EXPIRED, Outcome, failure, outcome_of, outcome_unknown
+from dispatcher.sdk.outcome import (
+    BUSY,
+    EXPIRED,
+    Outcome,
+    UnusableReplyError,
+    failure,
+    outcome_of,
+    outcome_unknown,
+)
 from dispatcher.sdk.reply import BusinessError, NeedsInput, Reply
 from tests.sdk.stub_link import task_frame
 
 
 class Total(BaseModel):
     total: float
+
+
+class Price(BaseModel):
+    total: float
+    unit: str = Field(default="CNY", alias="priceUnit")
 
 
 class Identity(BaseModel):
@@ -82,22 +95,46 @@ def test_a_business_error_is_a_success_that_counts_as_failure():
         RootModel[list[int]]([1]),
     ],
 )
-def test_what_cannot_be_sent_is_an_agent_error(answer):
-    outcome = outcome_of(answer)
-
-    assert (outcome.status, outcome.error_code, outcome.can_retry) == (
-        ResultStatus.ERROR,
-        "agent_error",
-        False,
-    )
+def test_what_cannot_be_sent_is_refused(answer):
+    with pytest.raises(UnusableReplyError, match="the reply can't be sent: "):
+        outcome_of(answer)
 
 
 def test_an_operator_is_told_where_a_reply_is_wrong_but_not_what_it_holds():
-    outcome = outcome_of(Reply(data={"id": 2**70}))
+    with pytest.raises(UnusableReplyError) as caught:
+        outcome_of(Reply(data={"id": 2**70}))
 
     assert (
-        outcome.error_message == "the reply can't be sent: data: Value error, holds an integer beyond 64 bits"
+        caught.value.message == "the reply can't be sent: data: Value error, holds an integer beyond 64 bits"
     )
+
+
+@pytest.mark.parametrize(
+    "data", [Total(total=2.5), {"total": 2.5}, {"total": "2.5"}, {"total": 2.5, "more": 1}, Price(total=2.5)]
+)
+def test_data_that_fits_the_declared_model_is_sent_as_that_model(data):
+    assert outcome_of(Reply(text="done", data=data), Total).result.data == {"total": 2.5}
+
+
+@pytest.mark.parametrize("answer", [Reply(data={"total": "secret"}), Reply(data={}), Identity(id=7)])
+def test_data_that_does_not_fit_the_declared_model_names_the_field_and_not_the_value(answer):
+    with pytest.raises(UnusableReplyError, match=r"its data does not fit Total: total: ") as caught:
+        outcome_of(answer, Total)
+
+    assert "secret" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "answer", [Reply(text="done"), "done", NeedsInput("Which?"), BusinessError("Sold out.")]
+)
+def test_an_answer_without_data_fits_any_model(answer):
+    assert outcome_of(answer, Total).status is not ResultStatus.ERROR
+
+
+def test_data_goes_under_the_names_that_its_schema_publishes():
+    data = outcome_of(Price(total=2.5), Price).result.data
+
+    assert set(data) == set(Price.model_json_schema(mode="serialization")["properties"])
 
 
 def test_a_reply_at_the_bounds_is_sent():

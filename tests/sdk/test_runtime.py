@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from dispatcher.errors import ConfigurationError, OutcomeUnknownError, RegistrationError
-from dispatcher.protocol.frames import ResultStatus
+from dispatcher.protocol.frames import Frame, ResultStatus
 from dispatcher.protocol.link import Settlement
 from dispatcher.sdk.agent import Agent
 from dispatcher.sdk.memory_inbox import MemoryInbox
@@ -158,8 +158,57 @@ async def test_consumption_begins_again_after_the_link_failed():
         assert (await link.result()).status is ResultStatus.SUCCESS
 
 
+class Fencing(StubLink):
+    """Fences the first lease, and tells how many consumed when each registration was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(heartbeat_ms=1)
+        self.consuming: list[int] = []
+        self.then: list[Frame] = []
+        self.fence = asyncio.Event()
+        self.registered_again = asyncio.Event()
+
+    async def call(self, frame: bytes) -> bytes:
+        if b'"heartbeat"' in frame and self.fence.is_set():
+            self.fence.clear()
+            self.script = [refused("lease_superseded"), *self.then]
+        elif b'"register"' in frame:
+            self.consuming.append(self.consumers)
+            if len(self.consuming) > 1:
+                self.registered_again.set()
+        return await super().call(frame)
+
+
+async def test_a_fenced_instance_stops_consuming_before_it_registers_again():
+    work, link = Blocking(), Fencing()
+    async with serving(runtime_of(work.agent, link)), asyncio.timeout(WAIT_S):
+        link.deliver(task_frame("work.block"))
+        await work.has_begun()
+        link.fence.set()
+        await link.registered_again.wait()
+        work.let_go.set()
+        in_hand = await link.result()
+        link.deliver(task_frame("work.block", key="request-1:1"))
+        new = await link.result()
+
+    assert link.consuming == [0, 0]
+    assert (in_hand.status, new.status) == (ResultStatus.SUCCESS, ResultStatus.SUCCESS)
+
+
+async def test_a_fenced_instance_that_is_refused_ends():
+    work, link = Blocking(), Fencing()
+    link.then = [refused("private_inbox")]
+    link.fence.set()
+
+    with pytest.raises(RegistrationError, match="refused: private_inbox"):
+        async with asyncio.timeout(WAIT_S):
+            await runtime_of(work.agent, link).run(asyncio.Event())
+
+    assert link.consumers == 0
+
+
 def test_an_agent_over_a_limit_or_a_bad_name_is_refused_before_anything_starts():
-    with pytest.raises(ConfigurationError, match="check capabilities"):
+    with pytest.raises(ConfigurationError, match="needs at least one handler"):
         runtime_of(Agent("tester"), StubLink())
     with pytest.raises(ConfigurationError, match="instance name 'My Host'"):
         runtime_of(Blocking().agent, StubLink(), instance_name="My Host")

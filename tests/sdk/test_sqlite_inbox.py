@@ -30,6 +30,15 @@ async def test_a_stored_outcome_outlives_the_process(path):
     assert (judgement.verdict, judgement.outcome) == (Verdict.REPLAY, b"done")
 
 
+async def test_a_file_keeps_its_id_and_shares_it_with_no_other(tmp_path):
+    ids = []
+    for name in ("one", "one", "two"):
+        async with aclosing(await SqliteInbox.open(tmp_path / name)) as inbox:
+            ids.append(inbox.inbox_id)
+
+    assert ids[0] == ids[1] != ids[2]
+
+
 @pytest.mark.parametrize(("idempotent", "verdict"), [(False, Verdict.UNKNOWN), (True, Verdict.RUN)])
 async def test_a_run_cut_off_by_a_crash_is_repeated_only_if_idempotent(path, idempotent, verdict):
     async with aclosing(await SqliteInbox.open(path)) as inbox:

@@ -1,8 +1,18 @@
 """`dispatcher.sdk.testing`: an agent author's tests, through the real chain in one process."""
 
+import asyncio
+
+import pytest
+from pydantic import BaseModel
+
+from dispatcher.errors import ConfigurationError
 from dispatcher.protocol.frames import ResultStatus
 from dispatcher.sdk import Agent, NeedsInput, Reply, TaskView
 from dispatcher.sdk.testing import run_handler, running, task_view
+
+
+class Count(BaseModel):
+    times: int
 
 
 def greeter() -> Agent:
@@ -17,6 +27,10 @@ def greeter() -> Agent:
         if task.user_id is None:
             raise NeedsInput("Who are you?")
         return Reply(text=f"Hello, {task.user_id}!")
+
+    @agent.handler("greeting.count", description="Counts the visits of today")
+    def count() -> Reply[Count]:
+        return Reply(text="Twice.", data={"time": 2})  # type: ignore[arg-type]
 
     return agent
 
@@ -38,6 +52,43 @@ async def test_a_question_back_comes_through():
 
     assert answer["parts"][0]["status"] == "needs_input"
     assert answer["answer"] == "Who are you?"
+
+
+@pytest.mark.parametrize("cause", [None, ValueError("cause")])
+async def test_what_the_block_raises_comes_out_as_it_is(cause):
+
+    with pytest.raises(KeyError, match="part") as caught:
+        async with running(greeter()):
+            raise KeyError("part") from cause
+
+    assert caught.value.__cause__ is cause
+    assert caught.value.__suppress_context__
+
+
+async def test_a_group_that_the_block_raises_stays_whole():
+    async def fails() -> None:
+        raise KeyError("part")
+
+    with pytest.raises(ExceptionGroup) as caught:
+        async with running(greeter()), asyncio.TaskGroup() as group:
+            group.create_task(fails())
+
+    assert [type(error) for error in caught.value.exceptions] == [KeyError]
+
+
+async def test_what_keeps_the_chain_from_starting_comes_out_as_it_is():
+    with pytest.raises(ConfigurationError, match="needs at least one handler"):
+        async with running(Agent("greeter")):
+            raise NotImplementedError
+
+
+async def test_data_that_does_not_fit_the_return_annotation_is_an_agent_error():
+    outcome = await run_handler(greeter(), "greeting.count")
+
+    assert (outcome.status, outcome.error_code) == (ResultStatus.ERROR, "agent_error")
+    assert outcome.error_message == (
+        "the reply can't be sent: its data does not fit Count: times: Field required"
+    )
 
 
 async def test_one_handler_can_be_run_alone():

@@ -52,7 +52,7 @@ async def test_an_empty_registry_has_version_zero(agents: SqlAgents):
 
 
 async def test_what_is_saved_is_loaded_again(agents: SqlAgents):
-    agent, instance = agent_of(), instance_of()
+    agent, instance = agent_of(), replace(instance_of(), inbox=InboxKind.SQLITE, inbox_id="file-1")
     contract = contract_of("order.query", amount={"type": "number"})
 
     version = await agents.save(agent, instance, [contract])

@@ -1,0 +1,44 @@
+"""The requests that are sent: complete HTTP messages, made before the clock runs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+
+import orjson
+
+from dispatcher.bench.address import loopback_address
+from dispatcher.bench.echo import MESSAGES, NOTE
+from dispatcher.identifiers import new_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A gateway in development mode that knows the agent of `echo`."""
+
+    url: str
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port; see `loopback_address`."""
+        return loopback_address(self.url, "http")
+
+
+def posts(target: Target) -> Iterator[bytes]:
+    """Messages without end, each with an idempotency key of its own, as our client sends them."""
+    host, port = target.address
+    bodies = [orjson.dumps({"message": text, "context": {"note": NOTE}}) for text in MESSAGES]
+    run = new_id()
+    for number in count():
+        body = bodies[number % len(bodies)]
+        head = (
+            f"POST /v1/chat HTTP/1.1\r\nHost: {host}:{port}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+            f"Idempotency-Key: {run}-{number}\r\n\r\n"
+        )
+        yield head.encode("ascii") + body
+
+
+def get(target: Target, path: str) -> bytes:
+    """One GET."""
+    host, port = target.address
+    return f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode("ascii")

@@ -1,0 +1,52 @@
+"""What is made of rounds."""
+
+import pytest
+
+from dispatcher.bench.address import loopback_address
+from dispatcher.bench.chain import given_services
+from dispatcher.bench.contest import Measured, latency_over, ratios, summary
+from dispatcher.errors import ConfigurationError
+
+
+def measured(rate: float, p50: float, **cpu: float) -> Measured:
+    figures = {"rate": rate, "p50_ms": p50, "p95_ms": p50, "p99_ms": p50, "completed": 10, "failed": 1}
+    return Measured(figures=figures, cpu=cpu, foreign=0.5)
+
+
+SERIES = {
+    ("full", 16): [measured(50, 9, gateway=2, agent=1), measured(90, 6, gateway=1, agent=1)],
+    ("raw", 16): [measured(100, 3, caller=1), measured(100, 3, caller=1)],
+}
+
+
+def test_ratios_are_of_rates_and_of_the_cpu_of_all_processes():
+    assert ratios(SERIES, ("full", "raw"), 16) == {"raw": 0.7, "raw_cpu": 2.5}
+
+
+def test_how_much_later_is_told_in_milliseconds():
+    assert latency_over(SERIES, ("full", "raw"), 16) == 4.5
+
+
+def test_a_summary_has_medians_and_sums():
+    told = summary(SERIES, "full", 16)
+
+    assert (told["rate"], told["completed"], told["failed"]) == (70, 20, 2)
+    assert told["cpu_ms"] == {"gateway": 1.5, "agent": 1, "sum": 2.5}
+
+
+@pytest.mark.parametrize(
+    "url", ["http://192.0.2.1:80", "https://127.0.0.1", "127.0.0.1:80", "amqp://localhost"]
+)
+def test_another_machine_or_scheme_is_refused(url):
+    with pytest.raises(ConfigurationError):
+        loopback_address(url, "http")
+
+
+def test_a_url_without_a_port_has_its_scheme_s():
+    assert loopback_address("postgresql+asyncpg://u:p@localhost/d", "postgresql") == ("localhost", 5432)
+
+
+def test_a_broker_without_a_database_is_refused():
+    with pytest.raises(ConfigurationError, match="both"):
+        given_services("amqp://127.0.0.1/", None, "bench-x")
+    assert given_services(None, None, "bench-x") is None
