@@ -38,6 +38,11 @@ test: $(VENV)/.dev ## run every test, beside a private RabbitMQ and PostgreSQL
 	@$(BIN)/python -m tests.services -- \
 		$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --cov --cov-report=term:skip-covered $(ARGS)
 
+.PHONY: faults
+faults: $(VENV)/.dev ## break one thing after the other under load and check the books (`make faults ARGS="4 22"`)
+	@.ci/services $(BIN)/python
+	@$(BIN)/python -m tests.faults $(ARGS)
+
 .PHONY: check
 check: lint types contracts ## run everything that needs no service: lint, types, import contracts, architecture
 	@$(BIN)/python -m pytest -q tests/architecture

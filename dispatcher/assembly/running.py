@@ -115,9 +115,9 @@ def _inbound(parts: Parts) -> Inbound:
     )
 
 
-def _may_register(parts: Parts, frame: RegisterFrame) -> bool:
+async def _may_register(parts: Parts, frame: RegisterFrame) -> bool:
     """Agents in this process are ours; others need a key of their own agent."""
-    return parts.link is not None or parts.access.may_register(frame)
+    return parts.link is not None or await parts.access.may_register(frame)
 
 
 def _gateway_parts(parts: Parts, dispatcher: Dispatcher) -> GatewayParts:

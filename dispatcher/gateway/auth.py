@@ -25,7 +25,7 @@ class Guard(HTTPBearer):
         """Raises RequestError `unauthenticated`, `forbidden` or `key_in_query`."""
         if b"ard_" in request.scope["query_string"]:
             raise RequestError("Query strings end up in logs; revoke that key.", code="key_in_query")
-        identity = self._access.authenticate(read_bearer(request.headers.getlist("authorization")))
+        identity = await self._access.authenticate(read_bearer(request.headers.getlist("authorization")))
         if identity is None:
             raise RequestError("Send a valid key as a bearer token.", code="unauthenticated")
         if identity.role not in self._roles and not identity.every_role:

@@ -102,7 +102,7 @@ class AgentRegistrar(Protocol):
 class AccessControl(Protocol):
     """Knows the keys."""
 
-    def authenticate(self, bearer: str) -> Identity | None:
+    async def authenticate(self, bearer: str) -> Identity | None:
         """Who holds this key; None for an unknown, wrong or revoked one.
 
         Asked with an empty string when no key was sent: development mode answers with its one

@@ -9,12 +9,14 @@ from dispatcher.errors import UnavailableError
 from dispatcher.identifiers import CallerId, Capability
 from dispatcher.protocol.frames import RegisterFrame
 from dispatcher.registry.access import AccessRepository, AccessSnapshot, ApiKey, Identity, Role
-from dispatcher.registry.api_key import fits, parse_key
+from dispatcher.registry.api_key import PresentedKey, fits, parse_key
 
 _log = logging.getLogger(__name__)
 
 MAX_AGE_S = 30.0
 """A copy older than this could honour a revoked key; nobody is let in by it."""
+NEW_KEY_S = 0.2
+"""How old the copy has to be before a key that does not fit makes the book look again."""
 DEVELOPMENT = Identity(role=Role.CALLER, subject="development", grants=None, every_role=True)
 
 
@@ -44,18 +46,28 @@ class AccessBook:
             read_at = self._clock.monotonic()
             self._copy = _copy(await self._repository.load(), read_at)
 
-    def authenticate(self, bearer: str | None) -> Identity | None:
+    async def authenticate(self, bearer: str | None) -> Identity | None:
         """The identity behind a key's text; None where it is not a valid key.
+
+        A key that does not fit may be younger than the copy: the database is asked again, at most
+        every NEW_KEY_S seconds whatever is presented.
 
         Raises:
             UnavailableError: The copy is missing or older than MAX_AGE_S.
         """
         if self._development:
             return DEVELOPMENT
-        copy = self._current()
         presented = parse_key(bearer or "")
         if presented is None:
             return None
+        identity = self._identity(presented)
+        if identity is None and self._clock.monotonic() - self._current().read_at >= NEW_KEY_S:
+            await self.refresh()
+            identity = self._identity(presented)
+        return identity
+
+    def _identity(self, presented: PresentedKey) -> Identity | None:
+        copy = self._current()
         key = copy.keys.get(presented.key_id)
         if not fits(presented, key) or key is None:
             return None
@@ -72,9 +84,9 @@ class AccessBook:
         copy = self._current()
         return None if caller in copy.unlimited else copy.grants.get(caller, frozenset())
 
-    def may_register(self, frame: RegisterFrame) -> bool:
+    async def may_register(self, frame: RegisterFrame) -> bool:
         """Whether the frame's key is one of the agent that it registers."""
-        identity = self.authenticate(frame.key)
+        identity = await self.authenticate(frame.key)
         if identity is None:
             return False
         own = identity.role is Role.AGENT and identity.subject == frame.agent_id

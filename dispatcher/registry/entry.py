@@ -1,7 +1,7 @@
 """Where registry frames come in that did not come over HTTP; refusals become frames, never exceptions."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -32,7 +32,9 @@ class RegistryEntry:
     heartbeat frames prove themselves by the lease.
     """
 
-    def __init__(self, *, registrar: Registrar, authorize: Callable[[RegisterFrame], bool]) -> None:
+    def __init__(
+        self, *, registrar: Registrar, authorize: Callable[[RegisterFrame], Awaitable[bool]]
+    ) -> None:
         self._registrar = registrar
         self._authorize = authorize
         self._requests: TypeAdapter[RegistryRequest] = TypeAdapter(
@@ -67,7 +69,7 @@ class RegistryEntry:
 
     async def _carry_out(self, frame: RegistryRequest) -> RegistryReply:
         if isinstance(frame, RegisterFrame):
-            if not self._authorize(frame):
+            if not await self._authorize(frame):
                 return RefusedFrame(code="invalid_key", message="the key is not one of this agent")
             return await self._registrar.register(frame)
         agent_id, lease_id = AgentId(frame.agent_id), LeaseId(frame.lease_id)

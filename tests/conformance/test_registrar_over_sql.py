@@ -147,7 +147,7 @@ async def test_keys_and_grants_are_read_from_the_store(database: Database) -> No
     key, text = new_key(Role.CALLER, "shop")
     await access.add_key(key)
     await book.refresh()
-    caller = book.authenticate(text)
+    caller = await book.authenticate(text)
     assert caller is not None
     assert not caller.allows(QUERY)
 
@@ -157,4 +157,4 @@ async def test_keys_and_grants_are_read_from_the_store(database: Database) -> No
     await access.revoke_key(key.key_id)
     await book.refresh()
 
-    assert book.authenticate(text) is None
+    assert await book.authenticate(text) is None

@@ -74,7 +74,7 @@ class Access:
         self.failure: DispatcherError | None = None
         self.anonymous: Identity | None = None
 
-    def authenticate(self, bearer: str) -> Identity | None:
+    async def authenticate(self, bearer: str) -> Identity | None:
         if self.failure is not None:
             raise self.failure
         return IDENTITIES.get(bearer) or self.anonymous

@@ -6,14 +6,18 @@ import pytest
 
 from dispatcher.errors import UnavailableError
 from dispatcher.identifiers import AgentId
-from dispatcher.protocol.frames import DrainFrame, LeaveFrame, RegisteredFrame
+from dispatcher.protocol.frames import DrainFrame, LeaveFrame, RegisteredFrame, RegisterFrame
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
 from dispatcher.registry.entry import RegistryEntry
 
 
+async def _fits(frame: RegisterFrame) -> bool:
+    return frame.key != "wrong"
+
+
 @pytest.fixture
 def entry(replica):
-    return RegistryEntry(registrar=replica.registrar, authorize=lambda frame: frame.key != "wrong")
+    return RegistryEntry(registrar=replica.registrar, authorize=_fits)
 
 
 async def ask(entry, frame):

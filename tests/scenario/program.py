@@ -107,18 +107,24 @@ def run(
     variables: Mapping[str, str] | None = None,
     seconds: float = 120,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
-    return subprocess.run(
+    """Run a command to its end, or end it and all that it started after `seconds`."""
+    with subprocess.Popen(
         command,
         cwd=folder,
         env=environment(variables or {}),
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
         encoding="utf-8",
-        timeout=seconds,
-        check=False,
-    )
+        start_new_session=True,
+    ) as process:
+        try:
+            output, errors = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
 def dispatcher(*arguments: str) -> Sequence[str]:

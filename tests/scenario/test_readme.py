@@ -1,6 +1,7 @@
 """What README shows is what happens."""
 
 import json
+import secrets
 import socket
 import sys
 from pathlib import Path
@@ -95,19 +96,20 @@ def test_the_agent_runs_inside_a_gateway_and_answers(document: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-@pytest.mark.xdist_group("default-prefix")
 @pytest.mark.timeout(180)
 def test_the_walk_through_on_rabbitmq_and_postgresql_works_as_written(
     document: str, postgres_url: str, amqp_url: str, tmp_path: Path
 ) -> None:
     (addresses,), (steps,) = blocks(document, "walkthrough addresses"), blocks(document, "walkthrough")
-    port = str(_free_port())
+    port, prefix = str(_free_port()), f"walk-{secrets.token_hex(4)}"
     variables = {
         "DISPATCHER_STORE__URL": postgres_url,
         "DISPATCHER_BROKER__URL": amqp_url,
+        "DISPATCHER_BROKER__PREFIX": prefix,
         "PYTHONPATH": str(ROOT),
     }
-    script = prepared(steps, {"8080": port}).replace(
+    # A prefix of its own, as the broker is shared with other tests.
+    script = prepared(steps, {"8080": port, "--broker": f"--prefix {prefix} --broker"}).replace(
         "dispatcher agents list", f"dispatcher agents list --url http://127.0.0.1:{port}"
     )
 
