@@ -33,7 +33,7 @@ class ConnectionRules:
     connect_timeout_s: float = 3.0
     call_timeout_s: float = 5.0
     close_timeout_s: float = 5.0
-    heartbeat_s: int = 15
+    heartbeat_s: int = 10
     first_delay_s: float = 0.2
     longest_delay_s: float = 5.0
 

@@ -13,8 +13,11 @@ from pamqp.exceptions import PAMQPException
 
 from dispatcher.errors import DeliveryError, OutcomeUnknownError, RefusedError, UnroutableError
 
-LIBRARY_ERRORS = (AMQPError, PAMQPException, OSError, RuntimeError)
-"""All that an AMQP call may raise; `TimeoutError` is an OSError, a closed channel a RuntimeError."""
+LIBRARY_ERRORS = (AMQPError, PAMQPException, OSError, RuntimeError, StopAsyncIteration)
+"""All that an AMQP call may raise; `TimeoutError` is an OSError, a closed channel a RuntimeError.
+
+A peer that accepts and closes at once makes the library raise StopAsyncIteration.
+"""
 
 _OUTCOMES: Mapping[type[BaseException], type[DeliveryError]] = MappingProxyType(
     {
@@ -24,6 +27,7 @@ _OUTCOMES: Mapping[type[BaseException], type[DeliveryError]] = MappingProxyType(
         PAMQPException: OutcomeUnknownError,
         OSError: OutcomeUnknownError,
         RuntimeError: OutcomeUnknownError,
+        StopAsyncIteration: OutcomeUnknownError,
     }
 )
 """Returned by the broker, refused by it (nack), or anything that leaves the outcome open."""

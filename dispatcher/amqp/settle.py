@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from aio_pika.abc import AbstractIncomingMessage
+from aio_pika.exceptions import ChannelInvalidStateError
 
 from dispatcher.amqp.outcomes import LIBRARY_ERRORS
 from dispatcher.protocol.link import Settlement
@@ -51,7 +52,10 @@ class Received:
     @property
     def is_lost(self) -> bool:
         """Whether its channel ended: it can't be settled any more and is delivered again elsewhere."""
-        return self._message.channel.is_closed
+        try:
+            return self._message.channel.is_closed
+        except ChannelInvalidStateError:
+            return True
 
     async def settle(self, settlement: Settlement) -> None:
         """Carry out `settlement` once; on a connection that is gone there is nothing left to do."""
