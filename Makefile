@@ -11,6 +11,7 @@ ARGS ?=
 AGENTS ?= agents.order:agent agents.promotion:agent agents.faq:agent agents.logistics:agent
 
 BIN := $(VENV)/bin
+NODE := tests/interop/node/node_modules
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 COMPILE := CUSTOM_COMPILE_COMMAND='make lock' $(BIN)/pip-compile --quiet --strip-extras --no-annotate \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
@@ -22,7 +23,7 @@ help: ## list these targets
 		do printf '  make %-10s %s\n' "$$name" "$$text"; done
 
 .PHONY: setup
-setup: $(VENV)/.dev ## create the virtual environment with everything development needs
+setup: $(VENV)/.dev $(NODE)/.installed ## create the virtual environment with everything development needs
 
 .PHONY: demo
 demo: $(VENV)/.server ## route, deliver and merge three requests in one process, and show how
@@ -33,7 +34,7 @@ run: $(VENV)/.server ## serve on 127.0.0.1:8080 with the sample agents until Ctr
 	@exec $(BIN)/dispatcher run --development $(addprefix --agent ,$(AGENTS)) $(ARGS)
 
 .PHONY: test
-test: $(VENV)/.dev ## run every test, beside a private RabbitMQ and PostgreSQL
+test: $(VENV)/.dev $(NODE)/.installed ## run every test, beside a private RabbitMQ and PostgreSQL
 	@.ci/services $(BIN)/python
 	@$(BIN)/python -m tests.services -- \
 		$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --cov --cov-report=term:skip-covered $(ARGS)
@@ -97,3 +98,9 @@ $(VENV)/.dev: requirements/dev.lock $(VENV)/.server
 	@echo "installing the development tools into $(VENV)"
 	@$(PIP) -r requirements/dev.lock
 	@touch $@
+
+# An AMQP client of another language, and published schemas; without them the tests that need them are skipped.
+$(NODE)/.installed: tests/interop/node/package.json tests/interop/node/package-lock.json
+	@echo "installing what the tests take from npm"
+	@{ cd tests/interop/node && npm ci --silent && touch node_modules/.installed; } \
+		|| { echo "npm did not install it: tests with an agent in Node will be skipped" >&2; [[ $${CI:-} != true ]]; }

@@ -46,14 +46,21 @@ class Group(BaseModel):
 
 
 class ServerSettings(Group):
-    """The HTTP server. `max_waiting` clients may wait for answers at once; more get 503."""
+    """The HTTP server. `max_waiting` clients may wait for answers at once; more get 503.
+
+    `max_arriving` messages may be read, understood and stored at once; more get 503 unread.
+
+    A reader of a stream that makes no room for the next event within `stream_stall_s` is cut off.
+    """
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8080
     max_body_bytes: Count = 65_536
     default_wait_s: Seconds = 30.0
     max_wait_s: Seconds = 300.0
+    max_arriving: Count = 256
     max_waiting: Count = 10_000
+    stream_stall_s: Seconds = 30.0
     drain_s: Seconds = 40.0
     docs: bool = True
 
@@ -66,10 +73,15 @@ class StoreSettings(Group):
 
 
 class BrokerSettings(Group):
-    """RabbitMQ. Empty `url` means the in-process channel."""
+    """RabbitMQ. Empty `url` means the in-process channel.
+
+    At `max_queue_length` waiting tasks an agent's queue refuses the next one; a queue keeps the
+    length it was made with, and an agent whose queue has another one can't register (409).
+    """
 
     url: SecretStr = SecretStr("")
     prefix: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,31}$")] = "ard"
+    max_queue_length: Count = 100_000
 
     @field_validator("url")
     @classmethod
@@ -79,20 +91,45 @@ class BrokerSettings(Group):
         return url
 
 
+ConnectSeconds = Annotated[float, Field(gt=0, le=5)]
+"""Connecting has to end before the claim of the attempt can (`delivery.claim_s`)."""
+Credential = Annotated[SecretStr, Field(min_length=16, max_length=1024)]
+
+
+class CallTimesSettings(Group):
+    """Times for calls of one capability; what is left out is as for all others."""
+
+    connect_timeout_s: ConnectSeconds | None = None
+    read_timeout_s: Seconds | None = None
+    total_timeout_s: Seconds | None = None
+
+
 class HttpSettings(Group):
     """Calls of agents that declare the channel `http`.
 
     Only public addresses are called; `allowed_networks` (`10.20.0.0/16`) may be called as well, and
     loopback in development mode. At most `calls` run at once, and `calls_per_agent` of one agent.
-    Connecting has to end before the claim of the attempt can (`delivery.claim_s`).
+    `capabilities` gives times of their own to some; `credentials`, by agent, are bearer tokens that
+    tell an agent who calls.
     """
 
     allowed_networks: tuple[IPvAnyNetwork, ...] = ()
-    connect_timeout_s: Annotated[float, Field(gt=0, le=5)] = 3.0
+    connect_timeout_s: ConnectSeconds = 3.0
     read_timeout_s: Seconds = 15.0
     total_timeout_s: Seconds = 30.0
     calls: Count = 1_024
     calls_per_agent: Count = 256
+    capabilities: dict[str, CallTimesSettings] = {}
+    credentials: dict[str, Credential] = {}
+
+    @field_validator("credentials")
+    @classmethod
+    def _fit_a_header(cls, credentials: dict[str, SecretStr]) -> dict[str, SecretStr]:
+        for agent_id, secret in credentials.items():
+            text = secret.get_secret_value()
+            if not (text.isascii() and text.isprintable() and " " not in text):
+                raise ValueError(f"that of {agent_id!r} must be visible ASCII without spaces")
+        return credentials
 
 
 class AuthSettings(Group):
@@ -132,6 +169,12 @@ class DeliverySettings(Group):
 
     `claim_s` is how long a replica holds an attempt it publishes: longer than a publish takes to
     time out (5 s), or two replicas publish the same one.
+
+    A task whose capability declares more than `long_after_s` is long: its agent renews a lease of
+    `lease_s`. Further attempts of one caller at one agent are `retry_every_s` apart once a burst is
+    used up, and in any 10 s at most `retry_floor` + `retry_share` of the first attempts are made
+    again. New requests get 503 while `max_backlog` tasks wait for every agent that could take them,
+    or `max_open` are open in all.
     """
 
     attempt_timeout_s: Seconds = 15.0
@@ -142,6 +185,13 @@ class DeliverySettings(Group):
     claim_s: Annotated[float, Field(ge=6)] = 10.0
     look_every_s: Seconds = 0.5
     publishers: Count = 64
+    long_after_s: Seconds = 60.0
+    lease_s: Annotated[float, Field(ge=0.5)] = 15.0
+    retry_every_s: Seconds = 0.3
+    retry_share: Share = 0.2
+    retry_floor: Count = 20
+    max_backlog: Count = 1_000
+    max_open: Count = 10_000
 
     @model_validator(mode="after")
     def _delays_are_a_range(self) -> "DeliverySettings":
@@ -165,12 +215,24 @@ class LivenessSettings(Group):
         return self
 
 
+class DirectSettings(Group):
+    """Calls past the dispatcher while it is gone (`docs/direct-fallback.md`).
+
+    Keys change every `epoch_s`. A grant that is revoked ends as a ticket after 1.25 such times and a
+    minute, at agents that can reach the dispatcher.
+    """
+
+    epoch_s: Annotated[float, Field(ge=60, le=86_400)] = 3600.0
+
+
 class RetentionSettings(Group):
     """Days that ended rows are kept, per table; applied by `dispatcher prune`."""
 
     requests_days: Count = 90
     decisions_days: Count = 90
     results_days: Count = 30
+    sessions_days: Count = 30
+    dead_frames_days: Count = 30
 
 
 class Settings(BaseSettings):
@@ -197,6 +259,7 @@ class Settings(BaseSettings):
     routing: RoutingSettings = RoutingSettings()
     delivery: DeliverySettings = DeliverySettings()
     liveness: LivenessSettings = LivenessSettings()
+    direct: DirectSettings = DirectSettings()
     retention: RetentionSettings = RetentionSettings()
 
     @property

@@ -115,6 +115,15 @@ def test_an_unknown_variable_is_named(monkeypatch, name, reason):
         ({"retention": {"results_days": 0}}, "setting 'retention.results_days': "),
         ({"http": {"allowed_networks": ["10.0.0.1/8"]}}, "setting 'http.allowed_networks.0': "),
         ({"http": {"connect_timeout_s": 6}}, "setting 'http.connect_timeout_s': "),
+        (
+            {"http": {"capabilities": {"order.query": {"connect_timeout_s": 6}}}},
+            "setting 'http.capabilities.order.query.connect_timeout_s': ",
+        ),
+        (
+            {"http": {"credentials": {"order": "two words of a secret"}}},
+            "setting 'http.credentials': that of 'order' must be visible ASCII without spaces",
+        ),
+        ({"http": {"credentials": {"order": "short"}}}, "setting 'http.credentials.order': "),
         ({"environment": "Production"}, "setting 'environment': "),
         ({"encoder": {"name": "other"}}, "setting 'encoder.name': "),
         (

@@ -16,10 +16,15 @@ import aio_pika
 from aio_pika.abc import AbstractChannel
 from yarl import URL
 
+from dispatcher.amqp.alongside import alongside
 from dispatcher.amqp.outcomes import LIBRARY_ERRORS
 from dispatcher.clock import Clock
+from dispatcher.errors import ConfigurationError
 
 log = logging.getLogger(__name__)
+
+_LOOK_S = 0.5
+_ASK_S = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +57,27 @@ class Connection:
         self._connection: aio_pika.Connection | None = None
         self._up = asyncio.Event()
         self._lost = asyncio.Event()
+        self._tried = asyncio.Event()
+        self._unblocked = asyncio.Event()
+        self._unblocked.set()
 
     async def run(self) -> NoReturn:
         """Keep the connection up until cancelled, then close it."""
         await keep_up(self._connect, self.name, self.rules, self.clock)
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the broker said that it reads nothing more from us, for want of memory or disk."""
+        return not self._unblocked.is_set()
+
+    async def unblocked(self) -> None:
+        """Return as soon as the broker reads what we write."""
+        await self._unblocked.wait()
+
+    async def tried(self) -> bool:
+        """Whether the connection is up, as soon as it was tried for the first time."""
+        await self._tried.wait()
+        return self._up.is_set()
 
     @asynccontextmanager
     async def channels(
@@ -94,21 +116,45 @@ class Connection:
             log.info("amqp.connected", extra={"connection": self.name})
             self._connection = connection
             self._up.set()
-            await lost.wait()
+            self._tried.set()
+            async with alongside(self._watch_blocking(connection)):
+                await lost.wait()
         finally:
             self._up.clear()
+            self._unblocked.set()
+            self._tried.set()
             self._connection = None
             await _close(connection, self.rules.close_timeout_s)
+
+    async def _watch_blocking(self, connection: aio_pika.Connection) -> None:
+        """The library tells only those who ask; it answers at once unless the broker blocks us."""
+        while connection.transport is not None:
+            wire = connection.transport.connection
+            try:
+                async with asyncio.timeout(_ASK_S):
+                    await wire.ready()
+            except TimeoutError:
+                log.warning("amqp.blocked", extra={"connection": self.name})
+                self._unblocked.clear()
+                await wire.ready()
+                log.warning("amqp.unblocked", extra={"connection": self.name})
+                self._unblocked.set()
+            await self.clock.sleep(_LOOK_S)
 
 
 async def keep_up(
     attempt: Callable[[], Awaitable[None]], name: str, rules: ConnectionRules, clock: Clock
 ) -> NoReturn:
-    """Call `attempt` again and again; it returns when what it had opened was lost."""
+    """Call `attempt` again and again; it returns when what it had opened was lost.
+
+    What can't work as configured is tried again as well: an operator may be about to change it.
+    """
     delay = rules.first_delay_s
     while True:
         try:
             await attempt()
+        except ConfigurationError as error:
+            log.error("amqp.misfit", extra={"connection": name, "reason": error.message})  # noqa: TRY400
         except LIBRARY_ERRORS as error:
             log.warning("amqp.attempt_failed", extra={"connection": name, "reason": repr(error)})
         except asyncio.CancelledError:

@@ -6,12 +6,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
-from aio_pika.abc import AbstractIncomingMessage, AbstractQueue
+from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, AbstractQueue
 
 from dispatcher.amqp.connection import Connection, keep_up
 from dispatcher.amqp.declare import Queue, declare_queue
 from dispatcher.amqp.outcomes import LIBRARY_ERRORS
 from dispatcher.amqp.settle import Received
+from dispatcher.errors import ConfigurationError
+
+
+def _ignore(*_: object) -> None:
+    """For those who need not know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,13 +24,15 @@ class Subscription:
     """What to consume and who takes it.
 
     `prefetch` is the most messages in hand at once. Without `acknowledged` messages count as
-    settled when the broker sends them.
+    settled when the broker sends them. `on_up` is told, at the start and at each change, whether
+    the broker delivers.
     """
 
     queue: Queue
     prefetch: int
     handle: Callable[[Received], Awaitable[None]]
     acknowledged: bool = True
+    on_up: Callable[[bool], None] = _ignore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +53,13 @@ class Consumer:
         self._idle = asyncio.Event()
         self._idle.set()
         self._is_draining = False
+        self.misfit: str | None = None
+        """Why the queue can't be consumed as configured, in one sentence."""
+
+    @property
+    def queue(self) -> Queue:
+        """What it consumes."""
+        return self._subscription.queue
 
     @property
     def is_up(self) -> bool:
@@ -59,6 +73,7 @@ class Consumer:
 
     async def run(self) -> NoReturn:
         """Keep consuming until cancelled; unsettled messages are then delivered again."""
+        self._subscription.on_up(self.is_up)
         await keep_up(
             self._consume, f"{self._connection.name} consumer", self._connection.rules, self._connection.clock
         )
@@ -77,15 +92,25 @@ class Consumer:
         async with self._connection.channels(1, lost, confirms=False) as (channel,):
             async with asyncio.timeout(self._connection.rules.call_timeout_s):
                 await channel.set_qos(prefetch_count=subscription.prefetch, global_=False)
-                queue = await declare_queue(channel, subscription.queue)
+                queue = await self._declare(channel)
                 tag = await queue.consume(self._take, no_ack=not subscription.acknowledged)
             self._place = _Place(queue=queue, tag=tag)
             self._up.set()
+            subscription.on_up(self.is_up)
             try:
                 await lost.wait()
             finally:
                 self._up.clear()
                 self._place = None
+                subscription.on_up(self.is_up)
+
+    async def _declare(self, channel: AbstractChannel) -> AbstractQueue:
+        self.misfit = None
+        try:
+            return await declare_queue(channel, self._subscription.queue)
+        except ConfigurationError as error:
+            self.misfit = error.message
+            raise
 
     async def _take(self, message: AbstractIncomingMessage) -> None:
         if self._is_draining:
@@ -93,7 +118,7 @@ class Consumer:
         self._in_hand += 1
         self._idle.clear()
         try:
-            await self._subscription.handle(Received(message))
+            await self._subscription.handle(Received(message, self._connection.clock.monotonic()))
         finally:
             self._in_hand -= 1
             if not self._in_hand:

@@ -4,7 +4,8 @@ Every queue is durable or exclusive and names its type: RabbitMQ 4 deprecates or
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -53,27 +54,48 @@ class Queue:
 
 
 async def declare_exchanges(channel: AbstractChannel, exchanges: Sequence[Exchange]) -> None:
-    """Create the owned ones and check that the others exist; a missing one closes the channel."""
+    """Create the owned ones and check that the others exist; a missing one closes the channel.
+
+    Raises `ConfigurationError` for one that exists otherwise.
+    """
     for exchange in exchanges:
-        await channel.declare_exchange(exchange.name, exchange.kind, durable=True, passive=not exchange.owned)
+        with _naming(f"exchange {exchange.name}"):
+            await channel.declare_exchange(
+                exchange.name, exchange.kind, durable=True, passive=not exchange.owned
+            )
 
 
 async def declare_queue(channel: AbstractChannel, queue: Queue) -> AbstractQueue:
-    """Create the queue and its bindings; a queue of another owner is only looked up."""
+    """Create the queue and its bindings; a queue of another owner is only looked up.
+
+    Raises `ConfigurationError` where it, or its dead letters, exist with other arguments.
+    """
     if queue.arguments is None:
         return await channel.get_queue(queue.name)
     if queue.dead_letters:
         await declare_queue(channel, queue.dead_letters)
-    declared = await channel.declare_queue(
-        _unique(queue),
-        durable=not queue.exclusive,
-        exclusive=queue.exclusive,
-        arguments=dict(queue.arguments),
-    )
+    with _naming(f"queue {queue.name}"):
+        declared = await channel.declare_queue(
+            _unique(queue),
+            durable=not queue.exclusive,
+            exclusive=queue.exclusive,
+            arguments=dict(queue.arguments),
+        )
     await declare_exchanges(channel, [binding.exchange for binding in queue.bindings])
     for binding in queue.bindings:
         await declared.bind(binding.exchange.name, binding.key)
     return declared
+
+
+@contextmanager
+def _naming(thing: str) -> Iterator[None]:
+    """Say what has to be deleted; arguments can't be changed in place."""
+    try:
+        yield
+    except ChannelPreconditionFailed as error:
+        raise ConfigurationError(
+            f"{thing} exists with other arguments; delete it, or set another broker.prefix"
+        ) from error
 
 
 def _unique(queue: Queue) -> str:
@@ -83,7 +105,7 @@ def _unique(queue: Queue) -> str:
 async def declare_once(connection: Connection, queue: Queue) -> None:
     """Declare on a channel of its own, since a refusal closes the channel.
 
-    Raises `ConfigurationError` when the queue exists with other arguments and `UnavailableError`
+    Raises `ConfigurationError` like `declare_queue` and `UnavailableError`
     when the broker does not answer in time.
     """
     try:
@@ -92,9 +114,5 @@ async def declare_once(connection: Connection, queue: Queue) -> None:
             connection.channels(1, asyncio.Event(), confirms=False) as (channel,),
         ):
             await declare_queue(channel, queue)
-    except ChannelPreconditionFailed as error:
-        raise ConfigurationError(
-            f"queue {queue.name} exists with other arguments; delete it first"
-        ) from error
     except LIBRARY_ERRORS as error:
         raise UnavailableError(f"the broker did not declare {queue.name}") from error

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from itertools import cycle
 from typing import NoReturn, cast
 
+from aio_pika.abc import AbstractChannel
 from aiormq import Channel, spec
 
 from dispatcher.amqp.connection import Connection, is_cancelled, keep_up
 from dispatcher.amqp.declare import Exchange, declare_exchanges
 from dispatcher.amqp.outcomes import LIBRARY_ERRORS, delivery_error
-from dispatcher.errors import OutcomeUnknownError, RefusedError, TooLargeError
+from dispatcher.errors import ConfigurationError, OutcomeUnknownError, RefusedError, TooLargeError
 from dispatcher.identifiers import new_id
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
 
@@ -45,7 +46,7 @@ class Publisher:
     """Publishes on channels in turn; they are opened again when one of them is lost.
 
     When a publish got no answer and nothing else was confirmed for as long, the connection is
-    dropped: a broker under an alarm reads nothing, and what we wrote would pile up here.
+    dropped. Nothing is written while the broker says that it reads nothing: it would pile up here.
     """
 
     def __init__(
@@ -57,6 +58,8 @@ class Publisher:
         self._turns: Iterator[Channel] = iter(())
         self._up = asyncio.Event()
         self._confirmed_at = 0.0
+        self.misfit: str | None = None
+        """Why nothing can be published as configured, in one sentence."""
 
     @property
     def is_up(self) -> bool:
@@ -86,6 +89,8 @@ class Publisher:
         try:
             async with asyncio.timeout(self._connection.rules.call_timeout_s):
                 await self._up.wait()
+                if self._connection.is_blocked:
+                    await self._connection.unblocked()
                 await self._publish(message, self._expiration(message, begun))
             self._confirmed_at = self._connection.clock.monotonic()
         except LIBRARY_ERRORS as error:
@@ -122,14 +127,24 @@ class Publisher:
 
     def _drop_if_silent(self) -> None:
         silent_s = self._connection.clock.monotonic() - self._confirmed_at
+        if self._connection.is_blocked:
+            return
         if self._up.is_set() and silent_s >= self._connection.rules.call_timeout_s:
             self._connection.drop()
+
+    async def _declare(self, channel: AbstractChannel) -> None:
+        self.misfit = None
+        try:
+            async with asyncio.timeout(self._connection.rules.call_timeout_s):
+                await declare_exchanges(channel, self._exchanges)
+        except ConfigurationError as error:
+            self.misfit = error.message
+            raise
 
     async def _open(self) -> None:
         lost = asyncio.Event()
         async with self._connection.channels(self._channels, lost, confirms=True) as channels:
-            async with asyncio.timeout(self._connection.rules.call_timeout_s):
-                await declare_exchanges(channels[0], self._exchanges)
+            await self._declare(channels[0])
             self._turns = cycle(
                 [cast("Channel", await channel.get_underlay_channel()) for channel in channels]
             )

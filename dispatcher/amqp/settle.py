@@ -18,10 +18,12 @@ _SETTLE_TIMEOUT_S = 5.0
 class Received:
     """One consumed message; implements `protocol.link.Delivery`."""
 
-    __slots__ = ("_is_settled", "_message")
+    __slots__ = ("_is_settled", "_message", "since")
 
-    def __init__(self, message: AbstractIncomingMessage) -> None:
+    def __init__(self, message: AbstractIncomingMessage, since: float = 0.0) -> None:
         self._message = message
+        self.since = since
+        """When the library handed it over, in monotonic seconds; it tells no earlier time."""
         self._is_settled = False
 
     @property
@@ -48,6 +50,16 @@ class Received:
     def correlation_id(self) -> str | None:
         """What a reply has to repeat."""
         return self._message.correlation_id
+
+    @property
+    def key(self) -> str:
+        """The routing key it came under."""
+        return self._message.routing_key or ""
+
+    @property
+    def death(self) -> str:
+        """Of a dead letter, why it was given up first; empty for others."""
+        return str(self._message.headers.get("x-first-death-reason", ""))
 
     @property
     def is_lost(self) -> bool:

@@ -21,12 +21,7 @@ CLEAR_S = 86_400.0
 def loops(parts: Parts) -> Sequence[Coroutine[Any, Any, None]]:
     """All loops, not yet running."""
     clock, delivery, liveness = parts.clock, parts.settings.delivery, parts.settings.liveness
-    sweep = Sweep(
-        books=parts.books,
-        assigner=parts.assigner,
-        agents=parts.view,
-        lost_after_s=2 * liveness.heartbeat_s,
-    )
+    sweep = sweep_of(parts)
     relay = Relay(
         outbox=parts.books.outbox,
         books=parts.books,
@@ -47,6 +42,16 @@ def loops(parts: Parts) -> Sequence[Coroutine[Any, Any, None]]:
         every(clock, liveness.heartbeat_s, "signs_of_life", parts.registrar.record_signs_of_life),
         every(clock, CLEAR_S, "dead_leases", partial(parts.registrar.clear_dead, CLEAR_S)),
         every(clock, liveness.offline_after_s, "outcomes", partial(_refresh_outcomes, parts)),
+    )
+
+
+def sweep_of(parts: Parts) -> Sweep:
+    """What ends the overdue and finds the lost."""
+    return Sweep(
+        books=parts.books,
+        assigner=parts.assigner,
+        agents=parts.view,
+        lost_after_s=2 * parts.settings.liveness.heartbeat_s,
     )
 
 

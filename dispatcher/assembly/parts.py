@@ -1,6 +1,7 @@
 """Everything a running dispatcher is made of, built from settings but not yet started."""
 
 import asyncio
+from collections.abc import Collection
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -8,6 +9,7 @@ from functools import partial
 from threadpoolctl import threadpool_limits
 
 from dispatcher.assembly import rules
+from dispatcher.assembly.drain import Drain
 from dispatcher.assembly.storage import open_storage
 from dispatcher.channel.channel import Channel
 from dispatcher.channel.composite import CompositeChannel
@@ -26,6 +28,8 @@ from dispatcher.identifiers import AgentId, ReplicaId, new_id
 from dispatcher.observe.readiness import Watched
 from dispatcher.protocol.link import Link
 from dispatcher.registry.access_book import AccessBook
+from dispatcher.registry.agent import Liveness
+from dispatcher.registry.direct_book import DirectBook
 from dispatcher.registry.registrar import Effects, Registrar
 from dispatcher.registry.repository import RegistrySnapshot
 from dispatcher.registry.success import SuccessRules
@@ -40,6 +44,7 @@ from dispatcher.routing.use_encoder import UseEncoder
 from dispatcher.settings import Settings
 from dispatcher.store.access import SqlAccess
 from dispatcher.store.agents import SqlAgents
+from dispatcher.store.direct_secret import SqlDirectSecret
 from dispatcher.store.engine import Database
 from dispatcher.store.group_commit import GroupRules
 from dispatcher.store.ledger import SqlLedger
@@ -49,6 +54,7 @@ from dispatcher.store.ledger import SqlLedger
 class Signals:
     """What tells loops and health checks that something happened."""
 
+    drain: Drain
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     registry_changed: asyncio.Event = field(default_factory=asyncio.Event)
     ledger: Watched = field(default_factory=Watched)
@@ -63,6 +69,7 @@ class Parts:
     signals: Signals
     ledger: Ledger
     access: AccessBook
+    direct: DirectBook
     view: LiveView
     router: Router
     channel: Channel
@@ -86,8 +93,9 @@ async def build_parts(settings: Settings, stack: AsyncExitStack) -> Parts:
     access = AccessBook(SqlAccess(database), clock, development=settings.auth.development)
     view = _view(settings, clock)
     router = await _open_router(settings, view, clock, stack)
-    primary = _primary(settings, replica, clock)
-    http = _http(settings, view, clock)
+    primary = _primary(settings, view, replica, clock)
+    drain = Drain(seconds=settings.server.drain_s, clock=clock)
+    http = _http(settings, view, clock, drain)
     channel = CompositeChannel(primary, {"http": http}, partial(_declared_channel, view))
     waiters = Waiters(ledger=ledger, clock=clock, limit=settings.server.max_waiting)
     outbox = Outbox(replica=replica, limit=settings.store.queue_limit, clock=clock)
@@ -95,18 +103,19 @@ async def build_parts(settings: Settings, stack: AsyncExitStack) -> Parts:
     return Parts(
         settings=settings,
         clock=clock,
-        signals=Signals(),
+        signals=Signals(drain=drain),
         ledger=ledger,
         access=access,
+        direct=DirectBook(SqlDirectSecret(database), rules.ticket_rules(settings), clock),
         view=view,
         router=router,
         channel=channel,
         link=primary.link() if isinstance(primary, InProcessChannel) else None,
         http=http,
-        registrar=_registrar(settings, SqlAgents(database), view, router, channel),
+        registrar=_registrar(settings, SqlAgents(database), view, router, channel, http),
         books=Bookkeeper(ledger=ledger, outbox=outbox, loads=view, waiters=waiters, channel=channel),
         selection=selection,
-        assigner=rules.assigner(settings, view, selection, replica),
+        assigner=rules.assigner(settings, view, selection, replica, clock),
     )
 
 
@@ -144,11 +153,12 @@ def _load_encoder(name: str) -> Embedder:
     return UseEncoder() if name == "use" else HashingEncoder()
 
 
-def _http(settings: Settings, view: LiveView, clock: SystemClock) -> HttpChannel:
+def _http(settings: Settings, view: LiveView, clock: SystemClock, drain: Drain) -> HttpChannel:
     chosen = settings.http
     caller = HttpCaller(rules.call_rules(settings), rules.address_policy(settings))
     limits = HttpRules(calls=chosen.calls, calls_per_agent=chosen.calls_per_agent)
-    return HttpChannel(partial(_endpoint, view), caller, rules=limits, clock=clock)
+    endpoint_of = partial(_endpoint, view)
+    return HttpChannel(endpoint_of, caller, rules=limits, close_within_s=drain.left_s, clock=clock)
 
 
 def _endpoint(view: LiveView, agent_id: AgentId) -> str | None:
@@ -161,14 +171,28 @@ def _declared_channel(view: LiveView, agent_id: AgentId) -> str | None:
     return agent.declaration.channel if agent else None
 
 
-def _primary(settings: Settings, replica: ReplicaId, clock: SystemClock) -> InProcessChannel | RabbitChannel:
+def _primary(
+    settings: Settings, view: LiveView, replica: ReplicaId, clock: SystemClock
+) -> InProcessChannel | RabbitChannel:
     if settings.broker_url is None:
         return InProcessChannel(clock=clock)
-    return RabbitChannel(settings.broker_url, rules.topology(settings), replica, clock=clock)
+    served = partial(_served, view)
+    return RabbitChannel(settings.broker_url, rules.topology(settings), replica, served=served, clock=clock)
+
+
+def _served(view: LiveView) -> Collection[AgentId]:
+    """The agents that should be at their queues now."""
+    queued = (agent.agent_id for agent in view.agents() if agent.declaration.channel != "http")
+    return [agent_id for agent_id in queued if view.status(agent_id).liveness is not Liveness.OFFLINE]
 
 
 def _registrar(
-    settings: Settings, repository: SqlAgents, view: LiveView, router: Router, channel: Channel
+    settings: Settings,
+    repository: SqlAgents,
+    view: LiveView,
+    router: Router,
+    channel: CompositeChannel,
+    http: HttpChannel,
 ) -> Registrar:
     async def follow(snapshot: RegistrySnapshot) -> None:
         await router.sync(snapshot.agents, snapshot.version)
@@ -179,7 +203,8 @@ def _registrar(
         rules=rules.admission_rules(settings),
         effects=Effects(
             on_change=follow,
-            prepare=channel.prepare,
+            prepare=channel.prepare_as,
             announce=channel.announce_registry_change,
+            reach=http.reach,
         ),
     )

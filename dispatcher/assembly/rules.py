@@ -4,16 +4,20 @@ import random
 import secrets
 from functools import partial
 
-from dispatcher.channel.http_call import CallRules
+from dispatcher.channel.http_call import CallRules, CallTimes
 from dispatcher.channel.http_policy import LOOPBACK, AddressPolicy
+from dispatcher.clock import Clock
 from dispatcher.dispatch.assign import Assigner, AttemptRules
 from dispatcher.dispatch.relay import RelayRules
+from dispatcher.dispatch.retry_budget import RetryBudget, RetryRules
+from dispatcher.dispatch.route_query import RouteQueryRules
 from dispatcher.dispatch.selection import Selection
 from dispatcher.gateway.parts import GatewayRules
 from dispatcher.identifiers import ReplicaId
 from dispatcher.protocol.topology import Topology
 from dispatcher.registry.admission import AdmissionRules
 from dispatcher.registry.agent import LivenessRules
+from dispatcher.registry.direct import TicketRules
 from dispatcher.registry.view import LiveView
 from dispatcher.routing.decision import Weights
 from dispatcher.routing.rules import RoutingRules
@@ -25,7 +29,7 @@ LONGEST_SEND_S = 5.5
 
 def topology(settings: Settings) -> Topology:
     """Names of queues and exchanges."""
-    return Topology(prefix=settings.broker.prefix)
+    return Topology(prefix=settings.broker.prefix, max_queue_length=settings.broker.max_queue_length)
 
 
 def liveness_rules(settings: Settings) -> LivenessRules:
@@ -55,11 +59,21 @@ def address_policy(settings: Settings) -> AddressPolicy:
 
 
 def call_rules(settings: Settings) -> CallRules:
-    """How long a call of an agent over HTTP may take."""
+    """How agents over HTTP are called, and how long that may take."""
     http = settings.http
-    return CallRules(
+    usual = CallTimes(
         connect_s=http.connect_timeout_s, read_s=http.read_timeout_s, total_s=http.total_timeout_s
     )
+    own = {
+        capability: CallTimes(
+            connect_s=times.connect_timeout_s or usual.connect_s,
+            read_s=times.read_timeout_s or usual.read_s,
+            total_s=times.total_timeout_s or usual.total_s,
+        )
+        for capability, times in http.capabilities.items()
+    }
+    credentials = {agent_id: secret.get_secret_value() for agent_id, secret in http.credentials.items()}
+    return CallRules(times=usual, times_of=own, credentials=credentials)
 
 
 def routing_rules(settings: Settings) -> RoutingRules:
@@ -84,6 +98,16 @@ def relay_rules(settings: Settings) -> RelayRules:
     )
 
 
+def ticket_rules(settings: Settings) -> TicketRules:
+    """How long tickets for direct calls are good."""
+    return TicketRules(epoch_s=settings.direct.epoch_s)
+
+
+def route_query_rules(settings: Settings) -> RouteQueryRules:
+    """What callers are told that dispatch themselves: loads are as new as heartbeats are frequent."""
+    return RouteQueryRules(expires_in_s=settings.liveness.heartbeat_s)
+
+
 def gateway_rules(settings: Settings) -> GatewayRules:
     """Limits of the HTTP side."""
     server = settings.server
@@ -92,11 +116,15 @@ def gateway_rules(settings: Settings) -> GatewayRules:
         max_body_bytes=server.max_body_bytes,
         default_wait_s=server.default_wait_s,
         max_wait_s=server.max_wait_s,
+        stream_stall_s=server.stream_stall_s,
+        max_arriving=server.max_arriving,
         docs=server.docs,
     )
 
 
-def assigner(settings: Settings, view: LiveView, selection: Selection, replica: ReplicaId) -> Assigner:
+def assigner(
+    settings: Settings, view: LiveView, selection: Selection, replica: ReplicaId, clock: Clock
+) -> Assigner:
     """How attempts are made."""
     delivery = settings.delivery
     return Assigner(
@@ -107,9 +135,17 @@ def assigner(settings: Settings, view: LiveView, selection: Selection, replica: 
             delay_max_ms=delivery.delay_max_ms,
             claim_ms=round(delivery.claim_s * 1000),
             request_timeout_ms=round(delivery.request_timeout_s * 1000),
+            long_after_ms=round(delivery.long_after_s * 1000),
+            lease_ms=round(delivery.lease_s * 1000),
         ),
         choose=selection.choose,
         loads=view,
+        retries=RetryBudget(
+            RetryRules(
+                every_s=delivery.retry_every_s, share=delivery.retry_share, floor=delivery.retry_floor
+            ),
+            clock,
+        ),
         new_token=partial(secrets.token_urlsafe, 32),
         chance=random.Random(),  # noqa: S311 - spreads retries, keeps no secret
         replica=replica,

@@ -1,27 +1,37 @@
 """Starting a dispatcher and stopping it again."""
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from dispatcher.assembly import rules
-from dispatcher.assembly.loops import loops, refresh_loads
+from dispatcher.assembly.loops import loops, refresh_loads, sweep_of
 from dispatcher.assembly.parts import Parts, build_parts
 from dispatcher.channel.channel import Inbound
+from dispatcher.dispatch.admission import Admission, AdmissionBounds
+from dispatcher.dispatch.callback import Callbacks
 from dispatcher.dispatch.collector import Collector
 from dispatcher.dispatch.dispatcher import Dispatcher
 from dispatcher.dispatch.planning import Planner
+from dispatcher.dispatch.repeats import Repeats
+from dispatcher.dispatch.route_query import RouteQuery
+from dispatcher.dispatch.undertaker import Undertaker
+from dispatcher.dispatch.watch import Watcher
 from dispatcher.gateway.app import Application, create_app
 from dispatcher.gateway.parts import GatewayParts
 from dispatcher.identifiers import AgentId
 from dispatcher.intents.decompose import RuleDecomposer
 from dispatcher.intents.segment import DecomposeRules
 from dispatcher.protocol.declaration import Declaration
+from dispatcher.protocol.direct import DirectKeys
 from dispatcher.protocol.frames import RegisterFrame
 from dispatcher.protocol.link import Link
 from dispatcher.registry.declaration import declared_agent
+from dispatcher.registry.direct import direct_endpoint
 from dispatcher.registry.entry import RegistryEntry
 from dispatcher.routing.router import Ranking
 from dispatcher.settings import Settings, load_settings
@@ -44,6 +54,7 @@ class Running:
 
     def stop(self) -> None:
         """Begin the shutdown: /readyz turns to 503, new requests are refused, waiting clients get 202."""
+        self.parts.signals.drain.begin()
         self.stopping.set()
         self.parts.books.waiters.release()
 
@@ -100,7 +111,15 @@ def _dispatcher(parts: Parts) -> Dispatcher:
         contracts=lambda: parts.registrar.contracts,
         calendar=parts.clock,
     )
-    return Dispatcher(books=parts.books, planner=planner, selection=parts.selection, assigner=parts.assigner)
+    delivery = parts.settings.delivery
+    bounds = AdmissionBounds(max_open=delivery.max_open, max_backlog=delivery.max_backlog)
+    return Dispatcher(
+        books=parts.books,
+        planner=planner,
+        selection=parts.selection,
+        assigner=parts.assigner,
+        admission=Admission(backlog=parts.view, bounds=bounds),
+    )
 
 
 def _inbound(parts: Parts) -> Inbound:
@@ -112,6 +131,9 @@ def _inbound(parts: Parts) -> Inbound:
         on_heartbeat=entry.on_heartbeat,
         on_wake=parts.books.waiters.wake,
         on_registry_change=parts.signals.registry_changed.set,
+        on_hearing=lambda is_up: parts.view.hearing.set(is_up=is_up),
+        on_queue_lost=sweep_of(parts).refill,
+        on_dead=Undertaker(books=parts.books, assigner=parts.assigner).on_dead,
     )
 
 
@@ -125,16 +147,45 @@ def _gateway_parts(parts: Parts, dispatcher: Dispatcher) -> GatewayParts:
         agent = declared_agent(agent_id, declaration, parts.settings.environment)
         return await parts.router.trial(agent, texts)
 
+    collector = Collector(books=parts.books, assigner=parts.assigner)
+    callbacks = Callbacks(read=parts.ledger.read, on_result=collector.on_result)
     return GatewayParts(
         dispatcher=dispatcher,
+        watcher=Watcher(ledger=parts.ledger, waiters=parts.books.waiters, clock=parts.clock),
         registrar=parts.registrar,
         access=parts.access,
         trial=trial,
-        accept_result=parts.http.accept_callback,
+        ask_route=_route_query(parts).candidates,
+        agent_keys=partial(_agent_keys, parts),
+        accept_result=callbacks.accept,
+        dead=Repeats(
+            books=dispatcher.books,
+            planner=dispatcher.planner,
+            selection=dispatcher.selection,
+            assigner=dispatcher.assigner,
+        ),
         readiness=lambda: _readiness(parts),
         rules=rules.gateway_rules(parts.settings),
         stopping=parts.signals.stopping.is_set,
     )
+
+
+def _route_query(parts: Parts) -> RouteQuery:
+    return RouteQuery(
+        router=parts.router,
+        view=parts.view,
+        book=parts.direct,
+        calendar=parts.clock,
+        chance=random.Random(),  # noqa: S311 - spreads callers, keeps no secret
+        rules=rules.route_query_rules(parts.settings),
+    )
+
+
+async def _agent_keys(parts: Parts, agent_id: AgentId) -> DirectKeys | None:
+    agent = parts.view.agent(agent_id)
+    if agent is None or direct_endpoint(agent) is None:
+        return None
+    return (await parts.direct.now()).keys(agent_id)
 
 
 def _readiness(parts: Parts) -> Mapping[str, str | None]:
@@ -142,5 +193,5 @@ def _readiness(parts: Parts) -> Mapping[str, str | None]:
     return {
         "process": "the dispatcher is stopping" if stopping else None,
         "ledger": parts.signals.ledger.problem,
-        "channel": None if parts.channel.is_ready() else "agents can't be reached: no broker",
+        "channel": parts.channel.problem(),
     }

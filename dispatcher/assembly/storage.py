@@ -1,11 +1,13 @@
 """Opening the database at the schema this version needs."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from dispatcher.errors import ConfigurationError
 from dispatcher.settings import Settings
 from dispatcher.store.engine import Database, open_engine
+from dispatcher.store.integrity import check_file
 from dispatcher.store.schema import check_current, upgrade
 
 
@@ -13,9 +15,10 @@ from dispatcher.store.schema import check_current, upgrade
 async def open_storage(settings: Settings) -> AsyncIterator[Database]:
     """The database at the current schema; SQLite is made or upgraded, PostgreSQL has to be current.
 
-    Raises ConfigurationError where the place can't be used or the schema does not fit.
+    Raises ConfigurationError where the place can't be used, the file is damaged or the schema does not fit.
     """
     if settings.store_url.startswith("sqlite"):
+        await asyncio.to_thread(check_file, settings.store_url)
         await upgrade_storage(settings)
     async with open_engine(settings.store_url) as database:
         await check_current(database)

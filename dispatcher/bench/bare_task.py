@@ -7,7 +7,7 @@ confirms, manual acknowledgement after the result's confirm; uvloop and orjson.
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -16,7 +16,7 @@ import orjson
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
 from dispatcher.bench.closed_loop import closed_loop
-from dispatcher.bench.echo import AT_ONCE, NOTE
+from dispatcher.bench.echo import AT_ONCE, note
 from dispatcher.bench.station import Order, Reply, run_station, say, serve_orders
 from dispatcher.identifiers import new_id
 
@@ -86,11 +86,11 @@ class Caller:
         if waiter is not None and not waiter.done():
             waiter.set_result(message.body)
 
-    async def call(self) -> bool:
+    async def call(self, given: Mapping[str, str]) -> bool:
         """One round trip."""
         task_id = new_id()
         self._waiting[task_id] = waiter = asyncio.get_running_loop().create_future()
-        task = {"task_id": task_id, "text": "where is my parcel", "input": {"note": NOTE}}
+        task = {"task_id": task_id, "text": "where is my parcel", "input": given}
         queue, reply_to = task_queue(self._name), reply_queue(self._name)
         await _publish(self._channel, queue, task, correlation_id=task_id, reply_to=reply_to)
         async with asyncio.timeout(_TIMEOUT_S):
@@ -99,7 +99,8 @@ class Caller:
     async def obey(self, order: Order) -> Reply:
         """Measure as told, or delete what is named."""
         if order["do"] == "closed":
-            return await closed_loop([self.call] * order["concurrency"], order["seconds"])
+            call = partial(self.call, {"note": note(order["payload_kb"])})
+            return await closed_loop([call] * order["concurrency"], order["seconds"])
         return await self._delete(order["queues"], order["exchanges"])
 
     async def _delete(self, queues: Sequence[str], exchanges: Sequence[str]) -> Reply:

@@ -16,10 +16,12 @@ from dispatcher.bench.post import Target, posts
 from dispatcher.bench.process_time import listener
 from dispatcher.clock import Clock
 from dispatcher.errors import ConfigurationError, UnavailableError
+from dispatcher.identifiers import AgentId
 from dispatcher.protocol.topology import Topology
 
 BARE = "dispatcher.bench.bare_task"
 DELETE_S = 30.0
+DELETE_EACH_S = 0.05
 READY_S = 60.0
 _LOOK_S = 0.2
 _UPGRADE_S = 60.0
@@ -30,12 +32,14 @@ _COMMAND = ("-m", "dispatcher")
 class Services:
     """Where broker and database are; `prefix` names everything that is made at the broker.
 
-    The database is brought to the current schema and keeps the rows of the run.
+    The database is brought to the current schema and keeps the rows of the run. `agents` are those
+    registered beside the one that works.
     """
 
     broker: str
     store: str
     prefix: str
+    agents: tuple[AgentId, ...] = ()
 
     def processes(self) -> dict[str, int]:
         """Those of them that run on this machine and that we may look at."""
@@ -47,16 +51,21 @@ class Services:
         return {name: pid for name, pid in found.items() if pid is not None}
 
     def queues(self) -> tuple[str, ...]:
-        """What a run leaves at the broker."""
+        """What a run may leave at the broker."""
         names = Topology(prefix=self.prefix)
-        queues = (names.task_queue(agent.agent_id), names.dead_queue(agent.agent_id))
-        return (*queues, names.results_queue, names.registry_queue, names.dead_results_queue)
+        agents = (agent.agent_id, *self.agents)
+        return (*map(names.task_queue, agents), *_properties(names, "_queue"))
 
     def exchanges(self) -> tuple[str, ...]:
-        """What a run leaves at the broker."""
-        names = Topology(prefix=self.prefix)
-        replies = (names.result_exchange, names.registry_exchange, names.heartbeat_exchange)
-        return (names.task_exchange, names.dead_exchange, names.wake_exchange, *replies)
+        """What a run may leave at the broker."""
+        return _properties(Topology(prefix=self.prefix), "_exchange")
+
+
+def _properties(names: Topology, ending: str) -> tuple[str, ...]:
+    """All names of one kind that need no argument, those that came with a later version too."""
+    members = vars(Topology).items()
+    found = (name for name, member in members if isinstance(member, property) and name.endswith(ending))
+    return tuple(getattr(names, name) for name in found)
 
 
 def given_services(broker: str | None, store: str | None, prefix: str) -> Services | None:
@@ -79,10 +88,12 @@ class Chain:
 
 
 @asynccontextmanager
-async def running_chain(folder: Path, services: Services | None, clock: Clock) -> AsyncIterator[Chain]:
-    """Start everything with its default settings, and yield once all known messages are answered."""
+async def running_chain(
+    folder: Path, services: Services | None, clock: Clock, encoder: str = "use"
+) -> AsyncIterator[Chain]:
+    """Start everything, else with default settings, and yield once all known messages are answered."""
     file = folder / "dispatcher.yaml"
-    file.write_bytes(orjson.dumps(_settings(folder, services)))
+    file.write_bytes(orjson.dumps(_settings(folder, services, encoder)))
     config = ("--config", str(file))
     async with AsyncExitStack() as stack:
         if services is not None:
@@ -101,9 +112,9 @@ async def running_chain(folder: Path, services: Services | None, clock: Clock) -
         yield Chain(target=target, processes=processes)
 
 
-def _settings(folder: Path, services: Services | None) -> Mapping[str, object]:
+def _settings(folder: Path, services: Services | None, encoder: str) -> Mapping[str, object]:
     """JSON is YAML."""
-    own: dict[str, object] = {"data_dir": str(folder / "data")}
+    own: dict[str, object] = {"data_dir": str(folder / "data"), "encoder": {"name": encoder}}
     if services is None:
         return own
     broker = {"url": services.broker, "prefix": services.prefix}
@@ -123,7 +134,7 @@ async def _delete(folder: Path, services: Services) -> None:
     reach = (services.broker, f"{services.prefix}-delete")
     async with running("delete", folder, "-m", BARE, "caller", *reach) as caller:
         await caller.wait_for("ready")
-        await caller.ask({"do": "delete", **made}, DELETE_S)
+        await caller.ask({"do": "delete", **made}, DELETE_S + DELETE_EACH_S * len(services.queues()))
 
 
 async def _answers(target: Target, clock: Clock) -> None:

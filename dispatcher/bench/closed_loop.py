@@ -10,26 +10,36 @@ from dispatcher.bench.statistic import spread
 Call = Callable[[], Awaitable[bool]]
 
 
-async def closed_loop(callers: Sequence[Call], seconds: float) -> dict[str, Any]:
-    """Let every caller go on for `seconds` and wait for its last answer; a call says if it worked.
+class Outcomes:
+    """What became of the calls since it was made; threads may note at the same time."""
 
-    The rate counts what worked, over the whole time.
-    """
-    taken: list[float] = []
-    failed = 0
-    started = time.perf_counter()
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self._taken: list[float] = []
+        self._failed: list[float] = []
+
+    def note(self, asked: float, *, worked: bool) -> None:
+        """A call that began at `asked` (`time.perf_counter`) has just ended."""
+        taken = (time.perf_counter() - asked) * 1000
+        (self._taken if worked else self._failed).append(taken)
+
+    def report(self) -> dict[str, Any]:
+        """The figures up to now; the rate counts what worked, over the whole time."""
+        elapsed = time.perf_counter() - self._started
+        counts = {"completed": len(self._taken), "failed": len(self._failed), "elapsed_s": elapsed}
+        return {**counts, "rate": len(self._taken) / elapsed, **spread(self._taken)}
+
+
+async def closed_loop(callers: Sequence[Call], seconds: float) -> dict[str, Any]:
+    """Let every caller go on for `seconds` and wait for its last answer; a call says if it worked."""
+    seen = Outcomes()
+    until = time.perf_counter() + seconds
 
     async def go_on(call: Call) -> None:
-        nonlocal failed
-        while (asked := time.perf_counter()) - started < seconds:
-            if await call():
-                taken.append((time.perf_counter() - asked) * 1000)
-            else:
-                failed += 1
+        while (asked := time.perf_counter()) < until:
+            seen.note(asked, worked=await call())
 
     async with asyncio.TaskGroup() as group:
         for call in callers:
             group.create_task(go_on(call))
-    elapsed = time.perf_counter() - started
-    counts = {"completed": len(taken), "failed": failed, "elapsed_s": elapsed}
-    return {**counts, "rate": len(taken) / elapsed, **spread(taken)}
+    return seen.report()

@@ -27,11 +27,12 @@ class Contestant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How long and how often."""
+    """How long and how often; tasks and results are of about `payload_kb`."""
 
     rounds: int
     seconds: float
     concurrency: tuple[int, ...]
+    payload_kb: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +66,15 @@ async def hold(
         fsyncs.append(await asyncio.to_thread(fsync_ms))
         for concurrency in rules.concurrency:
             for one in contestants if number % 2 == 0 else reversed(contestants):
-                measured = await _measure(one, concurrency, rules.seconds)
+                order = {"do": "closed", "concurrency": concurrency, "payload_kb": rules.payload_kb}
+                measured = await measure(one, order, rules.seconds)
                 series.setdefault((one.name, concurrency), []).append(measured)
     return series, round(median(fsyncs), 3)
 
 
-async def _measure(one: Contestant, concurrency: int, seconds: float) -> Measured:
-    order = {**one.order, "do": "closed", "concurrency": concurrency}
+async def measure(one: Contestant, closed: Mapping[str, object], seconds: float) -> Measured:
+    """One measurement of a closed loop after its warm-up."""
+    order = {**one.order, **closed}
     await one.driver.ask({**order, "seconds": min(WARM_UP_S, seconds)}, _PATIENCE_S)
     busy, before = machine_busy_ms(), _cpu(one)
     figures = await one.driver.ask({**order, "seconds": seconds}, seconds + _PATIENCE_S)

@@ -10,8 +10,8 @@ from dispatcher.sdk import Agent, Reply, run
 AT_ONCE = 256
 """Tasks it takes at a time; the bare worker has as many messages in hand."""
 
-NOTE = "n" * 700
-"""Makes tasks and results a kilobyte, as in the bare round trip."""
+AROUND = 324
+"""Bytes of a task beside its note."""
 
 KNOWN = {
     "bench.parcel": ("Tells where a parcel is.", ("where is my parcel", "track my parcel", "我的包裹到哪了")),
@@ -28,6 +28,11 @@ KNOWN = {
 """Capabilities by name: description and examples, which are also what is asked."""
 
 MESSAGES = tuple(text for _, examples in KNOWN.values() for text in examples)
+
+
+def note(kilobytes: int) -> str:
+    """What makes tasks and results about so large, here and in everything that is compared."""
+    return "n" * (kilobytes * 1024 - AROUND)
 
 
 class Note(BaseModel):

@@ -1,7 +1,7 @@
 """The process that sends HTTP requests: `python -m dispatcher.bench.http_load`, orders on its input.
 
-{"do": "closed", "url", "concurrency", "seconds"} and {"do": "open", "url", "requests", "rate", "connections",
-"settle_s"}.
+{"do": "closed", "url", "payload_kb", "concurrency", "seconds"} and
+{"do": "open", "url", "payload_kb", "requests", "rate", "connections", "settle_s"}.
 """
 
 import asyncio
@@ -12,13 +12,15 @@ import orjson
 
 from dispatcher.bench.closed_loop import closed_loop
 from dispatcher.bench.http_connection import HttpConnection, HttpReply, connect
-from dispatcher.bench.open_loop import open_loop
+from dispatcher.bench.open_loop import Fates, open_loop
 from dispatcher.bench.post import Target, get, posts
 from dispatcher.bench.station import Order, Reply, run_station, serve_orders
 from dispatcher.clock import SystemClock
 
 _COMPLETED = b'"status":"completed"'
 _LOOK_S = 0.2
+_ENOUGH_OPEN = 50
+"""Found in one look, the younger ones need not be asked yet."""
 
 
 def became(reply: HttpReply) -> str:
@@ -34,15 +36,15 @@ async def obey(order: Order) -> Reply:
     """Measure as told."""
     target = Target(url=order["url"])
     if order["do"] == "closed":
-        return await _closed(target, order["concurrency"], order["seconds"])
+        return await _closed(target, order)
     return await _open(target, order)
 
 
-async def _closed(target: Target, concurrency: int, seconds: float) -> Reply:
-    connections = [await connect(target.address) for _ in range(concurrency)]
+async def _closed(target: Target, order: Order) -> Reply:
+    connections = [await connect(target.address) for _ in range(order["concurrency"])]
     try:
-        requests = posts(target)
-        return await closed_loop([_caller(one, requests) for one in connections], seconds)
+        requests = posts(target, order["payload_kb"])
+        return await closed_loop([_caller(one, requests) for one in connections], order["seconds"])
     finally:
         for connection in connections:
             connection.close()
@@ -90,7 +92,7 @@ class Pool:
 
 
 async def _open(target: Target, order: Order) -> Reply:
-    requests, accepted = posts(target), list[str]()
+    requests, accepted = posts(target, order["payload_kb"]), list[str]()
     async with _pool(target, order["connections"]) as pool:
 
         async def send() -> str:
@@ -102,9 +104,9 @@ async def _open(target: Target, order: Order) -> Reply:
                 accepted.append(orjson.loads(reply.body)["request_id"])
             return became(reply)
 
-        report = await open_loop(send, requests=order["requests"], rate=order["rate"], clock=SystemClock())
-        unfinished = await _settle(pool, target, accepted, order["settle_s"])
-    return report | {"accepted_without_end": unfinished}
+        fates = await open_loop(send, requests=order["requests"], rate=order["rate"], clock=SystemClock())
+        unfinished = await _settle(pool, target, accepted, fates, order["settle_s"])
+    return fates.report() | {"accepted_without_end": unfinished}
 
 
 @asynccontextmanager
@@ -116,18 +118,30 @@ async def _pool(target: Target, limit: int) -> AsyncIterator[Pool]:
         pool.close()
 
 
-async def _settle(pool: Pool, target: Target, accepted: Sequence[str], seconds: float) -> int:
-    """How many of the requests answered with 202 have not ended `seconds` later."""
+async def _settle(pool: Pool, target: Target, accepted: Sequence[str], fates: Fates, seconds: float) -> int:
+    """How many of the requests answered with 202 have not ended `seconds` later; the oldest come first."""
     clock = SystemClock()
-    deadline, left = clock.monotonic() + seconds, set(accepted)
+    deadline, left = clock.monotonic() + seconds, dict.fromkeys(accepted)
     while left and clock.monotonic() < deadline:
+        still_open = 0
         for request_id in tuple(left):
-            reply = await pool.send(get(target, f"/v1/requests/{request_id}"))
-            if reply.status == 200 and orjson.loads(reply.body)["status"] != "open":
-                left.remove(request_id)
+            if (ending := await _ending(pool, target, request_id)) is not None:
+                fates.note_later(ending)
+                del left[request_id]
+            elif (still_open := still_open + 1) == _ENOUGH_OPEN:
+                break
         if left:
             await clock.sleep(_LOOK_S)
     return len(left)
+
+
+async def _ending(pool: Pool, target: Target, request_id: str) -> str | None:
+    """How a request ended; None while it is open, or nobody says."""
+    with suppress(OSError):
+        reply = await pool.send(get(target, f"/v1/requests/{request_id}"))
+        status = orjson.loads(reply.body)["status"] if reply.status == 200 else "open"
+        return None if status == "open" else str(status)
+    return None
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from itertools import count
 import orjson
 
 from dispatcher.bench.address import loopback_address
-from dispatcher.bench.echo import MESSAGES, NOTE
+from dispatcher.bench.echo import MESSAGES, note
 from dispatcher.identifiers import new_id
 
 
@@ -23,10 +23,11 @@ class Target:
         return loopback_address(self.url, "http")
 
 
-def posts(target: Target) -> Iterator[bytes]:
+def posts(target: Target, payload_kb: int = 1) -> Iterator[bytes]:
     """Messages without end, each with an idempotency key of its own, as our client sends them."""
     host, port = target.address
-    bodies = [orjson.dumps({"message": text, "context": {"note": NOTE}}) for text in MESSAGES]
+    context = {"note": note(payload_kb)}
+    bodies = [orjson.dumps({"message": text, "context": context}) for text in MESSAGES]
     run = new_id()
     for number in count():
         body = bodies[number % len(bodies)]
@@ -36,6 +37,16 @@ def posts(target: Target) -> Iterator[bytes]:
             f"Idempotency-Key: {run}-{number}\r\n\r\n"
         )
         yield head.encode("ascii") + body
+
+
+def post(target: Target, path: str, body: bytes) -> bytes:
+    """One POST of a JSON document."""
+    host, port = target.address
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode("ascii") + body
 
 
 def get(target: Target, path: str) -> bytes:

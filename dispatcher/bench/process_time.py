@@ -7,6 +7,7 @@ from pathlib import Path
 
 _PROC = Path("/proc")
 _LISTENING = "0A"
+_PEAK = "VmHWM:"
 _BUSY = (1, 2, 3, 6, 7, 8)
 """Places in the first line of /proc/stat: all but idle and waiting for a disk."""
 _PARENT, _FIRST_TIME, _LAST_TIME = 1, 11, 15
@@ -35,6 +36,15 @@ def resident_mb(pid: int) -> float:
     with suppress(OSError):
         pages = int((_PROC / str(pid) / "statm").read_text(encoding="ascii").split()[1])
         return round(pages * os.sysconf("SC_PAGE_SIZE") / 2**20, 1)
+    return 0.0
+
+
+def peak_mb(pid: int) -> float:
+    """The most resident memory that a process ever had, in MB of 2^20 bytes; 0 when it is gone."""
+    with suppress(OSError):
+        for line in (_PROC / str(pid) / "status").read_text(encoding="utf-8").splitlines():
+            if line.startswith(_PEAK):
+                return round(int(line.split()[1]) / 1024, 1)
     return 0.0
 
 

@@ -9,11 +9,48 @@ or failed too often; frames that can't be read never block those behind them.
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from dispatcher.identifiers import AgentId, ReplicaId, RequestId
-from dispatcher.protocol.frames import TaskFrame
+from dispatcher.protocol.frames import CancelFrame, TaskFrame
 from dispatcher.protocol.link import Settlement
+
+
+def _ignore(*_: object) -> None:
+    """For those who need not know."""
+
+
+async def _ignore_loss(*_: object) -> None:
+    """For those who keep no ledger."""
+
+
+class DeadReason(StrEnum):
+    """Why a transport gave up a frame."""
+
+    REJECTED = "rejected"
+    """Whoever got it could not read it, or it always failed."""
+    DELIVERY_LIMIT = "delivery_limit"
+    """It was given back too often: those who got it may have died of it."""
+    EXPIRED = "expired"
+    """It was not fetched within its time."""
+
+
+RESULTS = "results"
+"""The source of dead frames that agents sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dead:
+    """A frame that was given up; `source` is the agent it was for, or RESULTS."""
+
+    source: str
+    body: bytes
+    reason: DeadReason
+
+
+async def _drop(_dead: Dead) -> Settlement:
+    return Settlement.ACK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +58,7 @@ class Inbound:
     """Where a channel hands over what arrives. None of these is meant to raise."""
 
     on_result: Callable[[bytes], Awaitable[Settlement]]
-    """An encoded result frame; the settlement it returns is carried out.
+    """An encoded result or signal frame; the settlement it returns is carried out.
 
     If it raises all the same the frame is offered again, a bounded number of times.
     """
@@ -33,6 +70,16 @@ class Inbound:
     """Another replica finished something for a request that waits here."""
     on_registry_change: Callable[[], None]
     """Another replica changed the registry."""
+    on_dead: Callable[[Dead], Awaitable[Settlement]] = _drop
+    """A frame that was given up; gone once this returns ACK."""
+    on_hearing: Callable[[bool], None] = _ignore
+    """Whether heartbeats arrive from now on; a channel that can always hear never says so."""
+    on_queue_lost: Callable[[AgentId], Awaitable[None]] = _ignore_loss
+    """What was in the agent's queue is gone, and the queue is there again.
+
+    Whatever was sent to that agent and has no result should be sent again; what the agent has
+    already, its inbox knows (I2).
+    """
 
 
 class Channel(Protocol):
@@ -55,6 +102,10 @@ class Channel(Protocol):
         """
         ...
 
+    async def cancel(self, agent_id: AgentId, frame: CancelFrame) -> None:
+        """Tell every instance of the agent to stop a task. Best effort: may be lost, never raises."""
+        ...
+
     async def wake(self, replica_id: ReplicaId, request_id: RequestId) -> None:
         """Tell a replica to look at a request. Best effort: may be lost, never raises."""
         ...
@@ -63,6 +114,10 @@ class Channel(Protocol):
         """Tell the other replicas to reload the registry. Best effort: may be lost, never raises."""
         ...
 
+    def problem(self) -> str | None:
+        """Why sends can't work right now, in one sentence; None when they can."""
+        ...
+
     def is_ready(self) -> bool:
-        """Whether sends can work right now (connected, consumers in place)."""
+        """Whether sends can work right now: there is no problem."""
         ...

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from dispatcher.channel.channel import Channel, Inbound
 from dispatcher.identifiers import AgentId, ReplicaId, RequestId
-from dispatcher.protocol.frames import TaskFrame
+from dispatcher.protocol.frames import CancelFrame, TaskFrame
 
 
 class TaskChannel(Protocol):
@@ -22,6 +22,10 @@ class TaskChannel(Protocol):
 
     async def send(self, agent_id: AgentId, task: TaskFrame) -> None:
         """As `Channel.send`."""
+        ...
+
+    async def cancel(self, agent_id: AgentId, frame: CancelFrame) -> None:
+        """As `Channel.cancel`."""
         ...
 
 
@@ -50,14 +54,13 @@ class CompositeChannel:
             yield
 
     async def prepare(self, agent_id: AgentId) -> None:
-        """Prepare the primary always, and what the agent declared.
+        """Prepare the channel that the agent declared, by what is known of it."""
+        await self.prepare_as(agent_id, self._channel_of(agent_id) or "")
 
-        This happens before its registration is stored, so an agent that moves to the primary is
-        still known under its old channel; a queue that is not used harms nobody.
-        """
-        await self._primary.prepare(agent_id)
-        if (other := self._other(agent_id)) is not None:
-            await other.prepare(agent_id)
+    async def prepare_as(self, agent_id: AgentId, channel: str) -> None:
+        """Prepare the channel of that name, which the agent is about to declare."""
+        other = self._others.get(channel)
+        await (self._primary if other is None else other).prepare(agent_id)
 
     async def send(self, agent_id: AgentId, task: TaskFrame) -> None:
         """Send over the channel that the agent declared."""
@@ -67,6 +70,11 @@ class CompositeChannel:
         else:
             await other.send(agent_id, task)
 
+    async def cancel(self, agent_id: AgentId, frame: CancelFrame) -> None:
+        """Over the channel that the agent declared."""
+        other = self._other(agent_id)
+        await (self._primary if other is None else other).cancel(agent_id, frame)
+
     async def wake(self, replica_id: ReplicaId, request_id: RequestId) -> None:
         """The primary's."""
         await self._primary.wake(replica_id, request_id)
@@ -74,6 +82,10 @@ class CompositeChannel:
     async def announce_registry_change(self) -> None:
         """The primary's."""
         await self._primary.announce_registry_change()
+
+    def problem(self) -> str | None:
+        """The primary's."""
+        return self._primary.problem()
 
     def is_ready(self) -> bool:
         """The primary's: the others reach each agent or not, and say so at the send."""

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from dispatcher.channel.budget import remaining_ms
 from dispatcher.channel.channel import Inbound
 from dispatcher.channel.http_call import HttpCaller
-from dispatcher.channel.http_reply import answers_task, outcome_of
+from dispatcher.channel.http_reply import not_started, outcome_of
 from dispatcher.channel.http_slots import CallSlots
 from dispatcher.channel.in_process import checked_size
 from dispatcher.channel.result_intake import DEFAULT_RESULT_RULES, ResultIntake, ResultRules
 from dispatcher.clock import Clock, SystemClock
 from dispatcher.errors import DeliveryError, OutcomeUnknownError, UnroutableError
-from dispatcher.identifiers import AgentId, TaskId
-from dispatcher.protocol.frames import TaskFrame
+from dispatcher.identifiers import AgentId
+from dispatcher.protocol.frames import CancelFrame, TaskFrame
 from dispatcher.protocol.link import Settlement
 
 log = logging.getLogger(__name__)
@@ -30,17 +30,22 @@ log = logging.getLogger(__name__)
 class HttpRules:
     """At most `calls` run at once, and `calls_per_agent` of one agent; the next is refused.
 
-    Leaving waits at most `close_timeout_s` for calls in hand; what is cut off then is known to the
-    ledger as handed over, and ends by its time.
+    A send waits at most `send_wait_s` for the connection: an agent that can't be reached must not
+    hold up those who send to others.
     """
 
     calls: int = 1_024
     calls_per_agent: int = 256
+    send_wait_s: float = 0.25
     results: ResultRules = DEFAULT_RESULT_RULES
-    close_timeout_s: float = 31.0
 
 
 DEFAULT_RULES = HttpRules()
+LONGEST_CALL_S = 31.0
+
+
+def _longest_call_s() -> float:
+    return LONGEST_CALL_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +57,17 @@ class _Call:
     handed_over: asyncio.Future[None]
 
     def tell_sender(self) -> None:
-        """The request goes out."""
+        """The request goes out, or the sender waits no longer."""
         if not self.handed_over.done():
             self.handed_over.set_result(None)
 
 
 class HttpChannel:
-    """Implements `composite.TaskChannel`. `endpoint_of` is asked at every send."""
+    """Implements `composite.TaskChannel`. `endpoint_of` is asked at every send.
+
+    Leaving waits for calls in hand as long as `close_within_s` then says; what is cut off is known
+    to the ledger as handed over, and ends by its time.
+    """
 
     def __init__(
         self,
@@ -66,15 +75,19 @@ class HttpChannel:
         caller: HttpCaller,
         *,
         rules: HttpRules = DEFAULT_RULES,
+        close_within_s: Callable[[], float] = _longest_call_s,
         clock: Clock | None = None,
     ) -> None:
+        self._close_within_s = close_within_s
         self._endpoint_of = endpoint_of
         self._caller = caller
         self._rules = rules
         self._clock = clock or SystemClock()
         self._slots = CallSlots(total=rules.calls, per_agent=rules.calls_per_agent, clock=self._clock)
         self._calls: asyncio.TaskGroup | None = None
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: dict[asyncio.Task[None], _Call] = {}
+        self._called: set[str] = set()
+        """Tokens of the attempts whose calls go on."""
         self._inbound: Inbound | None = None
         self._intake = ResultIntake(self._hand_over, rules.results, self._clock)
 
@@ -83,7 +96,7 @@ class HttpChannel:
         """Call agents until the block ends; then start no more and let those in hand end."""
         allowed = [str(network) for network in self._caller.policy.allowed]
         if allowed:
-            log.info("http.networks_allowed", extra={"networks": allowed})
+            log.warning("http.networks_allowed", extra={"networks": allowed})
         self._inbound = inbound
         try:
             async with self._caller.opened(), asyncio.TaskGroup() as calls:
@@ -102,35 +115,44 @@ class HttpChannel:
     async def prepare(self, agent_id: AgentId) -> None:
         """There is no queue to make."""
 
-    async def send(self, agent_id: AgentId, task: TaskFrame) -> None:
-        """Return once the request goes out to the agent's endpoint.
+    async def reach(self, endpoint: str, client: str | None) -> None:
+        """See `HttpCaller.reach`; asked when an agent registers, open or not."""
+        await self._caller.reach(endpoint, client)
 
+    async def send(self, agent_id: AgentId, task: TaskFrame) -> None:
+        """Return once the request goes out to the agent's endpoint, or connecting takes long.
+
+        An attempt whose call goes on is not sent once more.
         Raises `UnroutableError` where the agent can't be connected to or must not be called,
-        `RefusedError` without a free slot or while the agent's Retry-After lasts. The call of a
-        cancelled send goes on.
+        `RefusedError` without a free slot or while the agent's Retry-After lasts. That connecting
+        failed after the send returned is told as a result: the task surely did not start. The call
+        of a cancelled send goes on.
         """
         remaining_ms(task)
         body = checked_size(task.model_dump_json().encode())
         endpoint = self._allowed_endpoint(agent_id)
         if self._calls is None:
             raise OutcomeUnknownError("the channel is not open")
+        if task.token in self._called:
+            return
         self._slots.take(agent_id)
+        self._called.add(task.token)
         handed_over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         call = _Call(agent_id=agent_id, endpoint=endpoint, task=task, body=body, handed_over=handed_over)
         running = self._calls.create_task(self._run(call))
-        self._running.add(running)
+        self._running[running] = call
         running.add_done_callback(lambda done: self._ended(call, done))
-        await handed_over
+        try:
+            await asyncio.wait({handed_over}, timeout=self._rules.send_wait_s)
+        finally:
+            call.tell_sender()
+        handed_over.result()
 
-    async def accept_callback(self, task_id: TaskId, body: bytes) -> Settlement:
-        """Take a result that an agent posted for a task, at whichever replica.
-
-        ACK once it is stored, DEAD for what is no result frame of that task, REQUEUE where it can't
-        be stored now: the agent should post it again.
-        """
-        if not answers_task(body, task_id):
-            return Settlement.DEAD
-        return await self._intake.offer(body)
+    async def cancel(self, agent_id: AgentId, frame: CancelFrame) -> None:
+        """Cut the calls of that task that go on from here: the agent sees its connection close."""
+        for running, call in tuple(self._running.items()):
+            if (call.agent_id, call.task.task_id) == (agent_id, frame.task_id):
+                running.cancel()
 
     def is_ready(self) -> bool:
         """Whether the channel is open."""
@@ -155,7 +177,9 @@ class HttpChannel:
                 await self._deliver(outcome.frame)
         except DeliveryError as error:
             log.info("http.not_called", extra={**_facts(call), "reason": error.message})
-            if not call.handed_over.done():
+            if call.handed_over.done():
+                await self._deliver(not_started(call.task, error.error_code))
+            else:
                 call.handed_over.set_exception(error)
         except Exception:
             log.exception("http.call_failed", extra=_facts(call))
@@ -169,7 +193,8 @@ class HttpChannel:
 
     def _ended(self, call: _Call, running: asyncio.Task[None]) -> None:
         """However a call ended, its slot is free again and its sender knows."""
-        self._running.discard(running)
+        self._running.pop(running, None)
+        self._called.discard(call.task.token)
         self._slots.give_back(call.agent_id)
         if not call.handed_over.done():
             call.handed_over.set_exception(OutcomeUnknownError("the call was given up"))
@@ -177,8 +202,8 @@ class HttpChannel:
     async def _finish(self) -> None:
         """Wait for the calls in hand, and cut off those that take too long."""
         if self._running:
-            await asyncio.wait(self._running, timeout=self._rules.close_timeout_s)
-        for left in self._running:
+            await asyncio.wait(self._running, timeout=self._close_within_s())
+        for left in tuple(self._running):
             left.cancel()
 
     async def _hand_over(self, frame: bytes) -> Settlement:

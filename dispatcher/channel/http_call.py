@@ -2,16 +2,16 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
 
 from dispatcher.channel.http_policy import AddressPolicy
-from dispatcher.channel.http_reply import Broken, Reply
+from dispatcher.channel.http_reply import BUDGET_OVER, CUT, SILENT, TOO_SLOW, Broken, Reply
 from dispatcher.errors import UnroutableError
 from dispatcher.protocol.frames import TaskFrame
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
@@ -21,18 +21,33 @@ OpenSocket = Callable[[AddressInfo], socket.socket]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallRules:
-    """Limits of one call, in seconds and bytes.
+class CallTimes:
+    """Limits of one call in seconds (requirement D3).
 
     `connect_s` is for everything until the connection stands, name and TLS included; `read_s` for
-    silence of the agent; `total_s` for the whole call. An idle connection is kept for
-    `keep_alive_s`: less than what servers keep, so that they rarely close it under a new call.
+    silence of the agent; `total_s` for the whole call.
     """
 
     connect_s: float = 3.0
     read_s: float = 15.0
     total_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRules:
+    """How agents are called: `times`, or those in `times_of` for a capability that has its own.
+
+    `credentials` are sent as bearer tokens to these agents. An idle connection is kept for
+    `keep_alive_s` seconds: less than what servers keep, so that they rarely close it under a new
+    call. An endpoint that is being registered has `reach_s` to answer, once it is connected. Of a
+    body at most `max_body_bytes` are read.
+    """
+
+    times: CallTimes = field(default_factory=CallTimes)
+    times_of: Mapping[str, CallTimes] = field(default_factory=dict)
+    credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
     keep_alive_s: float = 1.0
+    reach_s: float = 2.0
     max_body_bytes: int = MAX_FRAME_BYTES
 
 
@@ -60,12 +75,7 @@ class HttpCaller:
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
         """Calls work inside the block; leaving it closes all connections."""
-        connector = aiohttp.TCPConnector(
-            limit=0,
-            keepalive_timeout=self._rules.keep_alive_s,
-            resolver=self._resolver or aiohttp.ThreadedResolver(),
-            socket_factory=self._checked_socket,
-        )
+        connector = self._connector(client=None)
         tracing = aiohttp.TraceConfig()
         tracing.on_request_headers_sent.append(_tell_handed_over)
         async with aiohttp.ClientSession(
@@ -88,26 +98,30 @@ class HttpCaller:
         `UnroutableError` where it did not come to that: the task surely did not start.
         """
         begun = _Begun(handed_over)
-        total_s = min(self._rules.total_s, task.budget_ms / 1000)
+        times = self._rules.times_of.get(task.capability, self._rules.times)
+        budget_s = task.budget_ms / 1000
+        limit = asyncio.timeout(min(times.total_s, budget_s))
         try:
-            async with asyncio.timeout(total_s):
-                return await self._exchange(endpoint, task, body, begun)
+            async with limit:
+                return await self._exchange(endpoint, task, body, begun, times)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             if not begun.is_so:
                 raise _unroutable(task, error) from error
-            return Broken(code="http_timeout" if isinstance(error, TimeoutError) else "http_cut")
+            if limit.expired():
+                return BUDGET_OVER if budget_s < times.total_s else TOO_SLOW
+            return SILENT if isinstance(error, TimeoutError) else CUT
 
-    async def _exchange(self, endpoint: str, task: TaskFrame, body: bytes, begun: "_Begun") -> Reply | Broken:
+    async def _exchange(
+        self, endpoint: str, task: TaskFrame, body: bytes, begun: "_Begun", times: CallTimes
+    ) -> Reply | Broken:
         if self._session is None:
             raise OSError("the channel is closed")
         async with self._session.post(
             endpoint,
             data=body,
-            headers=_headers(task),
+            headers=_headers(task, self._rules.credentials.get(task.agent_id)),
             allow_redirects=False,
-            timeout=aiohttp.ClientTimeout(
-                total=None, connect=self._rules.connect_s, sock_read=self._rules.read_s
-            ),
+            timeout=aiohttp.ClientTimeout(total=None, connect=times.connect_s, sock_read=times.read_s),
             trace_request_ctx=begun,
         ) as response:
             return await self._read(response)
@@ -125,11 +139,39 @@ class HttpCaller:
                 return Broken(code="http_too_large", can_retry=False)
         return Reply(status=200, body=bytes(body))
 
-    def _checked_socket(self, info: AddressInfo) -> socket.socket:
-        """Every dial passes here, with the address that it really goes to."""
-        if flaw := self.policy.address_flaw(str(info[4][0])):
-            raise AddressRefusedError(f"the endpoint {flaw}")
-        return self._open_socket(info)
+    async def reach(self, endpoint: str, client: str | None = None) -> None:
+        """Ask the endpoint for anything, as an agent registers it; any HTTP answer will do.
+
+        `client` is as in `AddressPolicy.address_flaw`. The connection is a new one and is closed
+        again; the answer's body is not read. Raises `UnroutableError`, `endpoint_refused` or
+        `endpoint_unreachable`, with the reason.
+        """
+        times = self._rules.times
+        limits = aiohttp.ClientTimeout(total=times.connect_s + self._rules.reach_s, connect=times.connect_s)
+        connector = self._connector(client)
+        try:
+            async with (
+                aiohttp.ClientSession(connector=connector, trust_env=False, timeout=limits) as session,
+                session.get(endpoint, allow_redirects=False, headers={"Accept-Encoding": "identity"}),
+            ):
+                return
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            raise _unreachable(error) from error
+
+    def _connector(self, client: str | None) -> aiohttp.TCPConnector:
+        """Every dial passes its address through the policy: the one that it really goes to."""
+
+        def checked_socket(info: AddressInfo) -> socket.socket:
+            if flaw := self.policy.address_flaw(str(info[4][0]), client):
+                raise AddressRefusedError(f"the endpoint {flaw}")
+            return self._open_socket(info)
+
+        return aiohttp.TCPConnector(
+            limit=0,
+            keepalive_timeout=self._rules.keep_alive_s,
+            resolver=self._resolver or aiohttp.ThreadedResolver(),
+            socket_factory=checked_socket,
+        )
 
 
 class _Begun:
@@ -156,7 +198,7 @@ def _open_socket(info: AddressInfo) -> socket.socket:
     return socket.socket(info[0], info[1], info[2])
 
 
-def _headers(task: TaskFrame) -> dict[str, str]:
+def _headers(task: TaskFrame, credential: str | None) -> dict[str, str]:
     """Copies of what the frame says, for proxies and logs; a value that fits no header stays in the frame.
 
     Without `Accept-Encoding: identity` every coding would be acceptable (RFC 9110, 12.5.3).
@@ -165,14 +207,40 @@ def _headers(task: TaskFrame) -> dict[str, str]:
         "Idempotency-Key": task.idempotency_key,
         "X-Request-Id": task.request_id,
         "Traceparent": task.traceparent or "",
+        "Authorization": f"Bearer {credential}" if credential else "",
     }
     sendable = {name: text for name, text in wanted.items() if text and text.isascii() and text.isprintable()}
     return {"Content-Type": "application/json", "Accept-Encoding": "identity", **sendable}
 
 
+def _is_refused(error: Exception) -> bool:
+    return isinstance(getattr(error, "os_error", error), AddressRefusedError)
+
+
 def _unroutable(task: TaskFrame, error: Exception) -> UnroutableError:
-    refused = isinstance(getattr(error, "os_error", error), AddressRefusedError)
+    refused = _is_refused(error)
     return UnroutableError(
         f"agent {task.agent_id} could not be called: {error if refused else type(error).__name__}",
         code="endpoint_refused" if refused else None,
+    )
+
+
+def _unreachable(error: Exception) -> UnroutableError:
+    """The sentence for whoever registers the endpoint; it never quotes the endpoint."""
+    if _is_refused(error):
+        return UnroutableError(str(getattr(error, "os_error", error)), code="endpoint_refused")
+    match error:
+        case aiohttp.ClientConnectorDNSError():
+            reason = "its name leads nowhere"
+        case aiohttp.ClientSSLError():
+            reason = "no TLS connection could be made"
+        case aiohttp.ClientConnectorError():
+            reason = "nobody listens there"
+        case TimeoutError():
+            reason = "no answer came in time"
+        case _:
+            reason = f"no HTTP answer came ({type(error).__name__})"
+    return UnroutableError(
+        f"the endpoint can't be called from here: {reason}; serve it before you register",
+        code="endpoint_unreachable",
     )

@@ -30,37 +30,44 @@ class AddressPolicy:
 
     allowed: tuple[Network, ...] = ()
 
-    def endpoint_flaw(self, endpoint: str) -> str | None:
+    def endpoint_flaw(self, endpoint: str, client: str | None = None) -> str | None:
         """Why no agent can be called at this URL, as far as its text tells; None when it may be dialled.
 
-        The sentence goes on after the endpoint's name and never quotes the endpoint.
+        `client` is as for `address_flaw`. The sentence goes on after the endpoint's name and never
+        quotes the endpoint.
         """
         try:
             parts = urlsplit(endpoint)
             port = parts.port
         except ValueError:
             return "is not a URL"
-        return _flaw_of_form(parts, port, endpoint) or self._flaw_of_host(parts.hostname or "")
+        return _flaw_of_form(parts, port, endpoint) or self._flaw_of_host(parts.hostname or "", client)
 
-    def address_flaw(self, address: str) -> str | None:
-        """Why this IP address may not be dialled; None when it may."""
+    def address_flaw(self, address: str, client: str | None = None) -> str | None:
+        """Why this IP address may not be dialled; None when it may.
+
+        `client` is the address of another host that registers it, None where it comes from this one
+        or nobody can tell: loopback leads to ourselves, and never to that host.
+        """
         try:
             found = _embedded(ip_address(address))
         except ValueError:
             return "leads to what is not an IP address"
+        if found.is_loopback and client is not None:
+            return f"leads to the dispatcher's own host, and the registration came from {client}"
         if any(found in network for network in self.allowed):
             return None
         kind = _kind(found)
         return None if kind is None else f"leads to a {kind} address; http.allowed_networks does not hold it"
 
-    def _flaw_of_host(self, host: str) -> str | None:
+    def _flaw_of_host(self, host: str, client: str | None) -> str | None:
         name = host.rstrip(".")
         if _is_address(name):
-            return self.address_flaw(name)
+            return self.address_flaw(name, client)
         if NUMERIC.search(name):
             return "spells an IP address in an unusual way"
         if name == "localhost" or name.endswith(".localhost"):
-            return self.address_flaw("127.0.0.1")
+            return self.address_flaw("127.0.0.1", client)
         return None
 
 

@@ -4,12 +4,10 @@ A reply says that the task surely did not start only where the agent itself can 
 or 503 with Retry-After. A bare 503 may come from a proxy that lost the agent in the middle of it.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from dispatcher.identifiers import TaskId
 from dispatcher.protocol.frames import ResultFrame, ResultStatus, TaskFrame
 
 ON_BEHALF = "http-channel"
@@ -37,6 +35,14 @@ class Broken:
     can_retry: bool = True
 
 
+CUT = Broken(code="http_cut")
+SILENT = Broken(code="http_read_timeout")
+TOO_SLOW = Broken(code="http_total_timeout", can_retry=False)
+"""It was at work all the time that a call may take; another try would take as long."""
+BUDGET_OVER = Broken(code="timeout")
+"""The attempt's own time is over, as the ledger is about to see too."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What follows from a call: a result frame, unless it comes later, and a pause for the agent."""
@@ -58,17 +64,9 @@ def outcome_of(task: TaskFrame, reply: Reply | Broken) -> Outcome:
     return _failed(task, Broken(code=f"http_{reply.status}", can_retry=reply.status in MAY_HELP_AGAIN))
 
 
-def answers(body: bytes, matches: Callable[[ResultFrame], bool]) -> bool:
-    """Whether the body is a readable result frame that matches."""
-    try:
-        return matches(ResultFrame.model_validate_json(body))
-    except ValidationError:
-        return False
-
-
-def answers_task(body: bytes, task_id: TaskId) -> bool:
-    """Whether the body is a readable result frame for that task; its token is the ledger's to check."""
-    return answers(body, lambda frame: frame.task_id == task_id)
+def not_started(task: TaskFrame, error_code: str) -> bytes:
+    """A result for an attempt that surely did not reach its agent although its send had returned."""
+    return _on_behalf(task, status=ResultStatus.BUSY, error_code=error_code)
 
 
 def pause_s(retry_after: str | None) -> float:
@@ -86,9 +84,13 @@ def pause_s(retry_after: str | None) -> float:
 def _answered(task: TaskFrame, body: bytes) -> Outcome:
     """A frame for another attempt would leave this one open: the agent broke the protocol."""
     asked = (task.request_id, task.task_id, task.attempt, task.token)
-    if answers(body, lambda frame: (frame.request_id, frame.task_id, frame.attempt, frame.token) == asked):
-        return Outcome(frame=body)
-    return _failed(task, Broken(code="http_unreadable"))
+    try:
+        frame = ResultFrame.model_validate_json(body)
+    except ValidationError:
+        return _failed(task, Broken(code="http_unreadable"))
+    if (frame.request_id, frame.task_id, frame.attempt, frame.token) != asked:
+        return _failed(task, Broken(code="http_unreadable"))
+    return Outcome(frame=body)
 
 
 def _busy(task: TaskFrame, reply: Reply) -> Outcome:

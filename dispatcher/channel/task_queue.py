@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from dispatcher.channel.channel import DeadReason
 from dispatcher.clock import Clock
 from dispatcher.protocol.link import Delivery, Settlement
 from dispatcher.protocol.topology import DELIVERY_LIMIT
@@ -31,12 +32,13 @@ DEFAULT_QUEUE_RULES = QueueRules()
 
 
 class _Entry:
-    """A task in the queue, until when (monotonic) it may go out, and how often it was given back."""
+    """A task in the queue: since when it waits, until when it may go out, how often it was given back."""
 
-    __slots__ = ("body", "expires_at", "returns")
+    __slots__ = ("body", "expires_at", "returns", "since")
 
-    def __init__(self, body: bytes, expires_at: float) -> None:
+    def __init__(self, body: bytes, since: float, expires_at: float) -> None:
         self.body = body
+        self.since = since
         self.expires_at = expires_at
         self.returns = 0
 
@@ -54,6 +56,10 @@ class _QueuedDelivery:
     @property
     def body(self) -> bytes:
         return self.entry.body
+
+    @property
+    def since(self) -> float:
+        return self.entry.since
 
     @property
     def is_lost(self) -> bool:
@@ -91,9 +97,9 @@ class TaskConsumer:
 
 
 class TaskQueue:
-    """A bounded queue; `bury` takes the bodies of dead tasks."""
+    """A bounded queue; `bury` takes the bodies of dead tasks and why they are dead."""
 
-    def __init__(self, rules: QueueRules, bury: Callable[[bytes], None], clock: Clock) -> None:
+    def __init__(self, rules: QueueRules, bury: Callable[[bytes, DeadReason], None], clock: Clock) -> None:
         self._rules = rules
         self._bury = bury
         self._clock = clock
@@ -106,7 +112,7 @@ class TaskQueue:
             self.bury_expired()
         if len(self._waiting) >= self._rules.max_length:
             return False
-        self._waiting.append(_Entry(body, expires_at))
+        self._waiting.append(_Entry(body, self._clock.monotonic(), expires_at))
         self._hand_out()
         return True
 
@@ -116,7 +122,7 @@ class TaskQueue:
         self._waiting.clear()
         for entry in entries:
             if entry.expires_at <= now:
-                self._bury(entry.body)
+                self._bury(entry.body, DeadReason.EXPIRED)
             else:
                 self._waiting.append(entry)
 
@@ -146,13 +152,13 @@ class TaskQueue:
             case Settlement.REQUEUE:
                 self._give_back(delivery.entry)
             case Settlement.DEAD:
-                self._bury(delivery.body)
+                self._bury(delivery.body, DeadReason.REJECTED)
         self._hand_out()
 
     def _give_back(self, entry: _Entry) -> None:
         entry.returns += 1
         if entry.returns > self._rules.delivery_limit:
-            self._bury(entry.body)
+            self._bury(entry.body, DeadReason.DELIVERY_LIMIT)
         else:
             self._waiting.appendleft(entry)
 
@@ -161,7 +167,7 @@ class TaskQueue:
         while self._waiting and (consumer := self._next_consumer()):
             entry = self._waiting.popleft()
             if entry.expires_at <= now:
-                self._bury(entry.body)
+                self._bury(entry.body, DeadReason.EXPIRED)
             else:
                 consumer.receive(_QueuedDelivery(self, consumer, entry))
 

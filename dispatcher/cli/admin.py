@@ -83,6 +83,8 @@ async def prune_rows(config: Path | None) -> None:
             "requests": kept.requests_days,
             "decisions": kept.decisions_days,
             "results": kept.results_days,
+            "sessions": kept.sessions_days,
+            "dead_frames": kept.dead_frames_days,
         }
         for table, count in (await prune(database, days)).items():
             terminal().print(f"{table}: {count}")

@@ -12,9 +12,11 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 keys = typer.Typer(no_args_is_help=True, help="API keys: who may call, register or administer.")
 grants = typer.Typer(no_args_is_help=True, help="Which capabilities a caller may use.")
 agents = typer.Typer(no_args_is_help=True, help="Registered agents, and declarations before they are.")
+dead = typer.Typer(no_args_is_help=True, help="Dead letters: what did not work, and having it done again.")
 app.add_typer(keys, name="keys")
 app.add_typer(grants, name="grants")
 app.add_typer(agents, name="agents")
+app.add_typer(dead, name="dead")
 app.add_typer(bench, name="bench")
 app.info.help = "Agent-Reach Dispatcher: decides which agent answers which part of a chat request."
 
@@ -155,3 +157,50 @@ def show_grants(caller: str, config: ConfigFile = None) -> None:
     from dispatcher.cli.admin import show
 
     execute(show(config, caller))
+
+
+@dead.command("list")
+def list_dead(
+    cause: Annotated[
+        str | None, typer.Option(help="poison, exhausted, expired, unauthorised or agent_error")
+    ] = None,
+    agent: Annotated[str | None, typer.Option(help="Only of this agent.")] = None,
+    capability: Annotated[str | None, typer.Option(help="Only of this capability.")] = None,
+    open_only: Annotated[bool, typer.Option("--open", help="Only what nobody retried.")] = False,
+    url: Url = LOCAL,
+    key: Key = "",
+) -> None:
+    """Show the newest 50 dead letters."""
+    from dispatcher.cli.dead import chosen, show_all
+
+    wanted = chosen(cause=cause, agent_id=agent, capability=capability, retried=not open_only)
+    execute(show_all(url=url, key=key, **wanted))
+
+
+@dead.command("show")
+def show_dead(dead_id: str, url: Url = LOCAL, key: Key = "") -> None:
+    """Show one dead letter with its attempts."""
+    from dispatcher.cli.dead import show_one
+
+    execute(show_one(dead_id, url=url, key=key))
+
+
+@dead.command("retry")
+def retry_dead(dead_id: str, url: Url = LOCAL, key: Key = "") -> None:
+    """Have a dead task done again, under its old idempotency key."""
+    from dispatcher.cli.dead import do_again
+
+    execute(do_again(dead_id, to=None, url=url, key=key))
+
+
+@dead.command("route")
+def route_dead(
+    dead_id: str,
+    to: Annotated[str, typer.Option(help="The agent that gets it.")],
+    url: Url = LOCAL,
+    key: Key = "",
+) -> None:
+    """Have a dead task done again by an agent of your choice."""
+    from dispatcher.cli.dead import do_again
+
+    execute(do_again(dead_id, to=to, url=url, key=key))

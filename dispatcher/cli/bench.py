@@ -4,97 +4,95 @@ import asyncio
 import signal
 import sys
 from collections.abc import Coroutine
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from dispatcher.cli.bench_options import (
+    LoadOptions,
+    MemoryOptions,
+    RoundtripOptions,
+    RouteOptions,
+    ServiceOptions,
+    takes,
+)
 from dispatcher.cli.execute import execute
 
+if TYPE_CHECKING:
+    from dispatcher.bench.chain import Services
+
 bench = typer.Typer(no_args_is_help=True, help="Measure speed beside the bare thing, on this machine.")
-
-
-class Encoder(StrEnum):
-    """See the setting `encoder.name`."""
-
-    USE = "use"
-    HASHING = "hashing"
-
-
-Rounds = Annotated[int, typer.Option(min=1, max=50, help="Interleaved rounds.")]
-Broker = Annotated[
-    str | None, typer.Option(help="RabbitMQ on loopback; queues made there are deleted.", show_default=False)
-]
-Store = Annotated[
-    str | None, typer.Option(help="An empty PostgreSQL database; rows stay there.", show_default=False)
-]
-Chosen = Annotated[Encoder, typer.Option(help="How texts become vectors.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")]
 _SIGTERM_STATUS = 128 + signal.SIGTERM
 
 
 @bench.command()
-def route(
-    agents: Annotated[str, typer.Option(help="Sizes of the registry.")] = "100,1000,10000",
-    rounds: Rounds = 10,
-    encoder: Chosen = Encoder.USE,
-    as_json: AsJson = False,
-) -> None:
+@takes(RouteOptions)
+def route(options: RouteOptions) -> None:
     """A routing decision beside one flat vector search and one encoder call."""
     from dispatcher.bench.fleet import LARGEST
     from dispatcher.bench.route import route as measure
 
-    _run(measure(_counts(agents, LARGEST), rounds, encoder.value, _say), as_json=as_json)
+    sizes = _counts(options.agents, LARGEST)
+    _run(measure(sizes, options.rounds, options.encoder.value, _say), as_json=options.as_json)
 
 
 @bench.command()
-def roundtrip(
-    rounds: Rounds = 5,
-    seconds: Annotated[float, typer.Option(min=0.1, max=60, help="Of each measurement.")] = 2.0,
-    concurrency: Annotated[str, typer.Option(help="Callers at once.")] = "1,16,128",
-    broker: Broker = None,
-    store: Store = None,
-    as_json: AsJson = False,
-) -> None:
-    """A whole dispatch beside a bare task over RabbitMQ; embedded, beside a direct HTTP call."""
-    from dispatcher.bench.chain import given_services
+@takes(RoundtripOptions)
+def roundtrip(options: RoundtripOptions) -> None:
+    """A whole dispatch beside bare tasks over RabbitMQ; embedded, beside a direct HTTP call."""
     from dispatcher.bench.contest import Rules
     from dispatcher.bench.roundtrip import roundtrip as measure
     from dispatcher.clock import SystemClock
 
     async def work() -> dict[str, Any]:
-        rules = Rules(rounds=rounds, seconds=seconds, concurrency=_counts(concurrency, 1_000))
-        services = given_services(broker, store, _prefix())
-        return await measure(rules, services, clock=SystemClock(), say=_say)
+        rules = Rules(
+            rounds=options.rounds,
+            seconds=options.seconds,
+            concurrency=_counts(options.concurrency, 1_000),
+            payload_kb=options.payload,
+        )
+        return await measure(rules, _services(options), clock=SystemClock(), say=_say)
 
-    _run(work(), as_json=as_json)
+    _run(work(), as_json=options.as_json)
 
 
 @bench.command()
-def load(
-    requests: Annotated[int, typer.Option(min=1, max=1_000_000)] = 10_000,
-    rate: Annotated[float, typer.Option(min=0.1, max=100_000, help="Requests per second.")] = 500,
-    url: Annotated[
-        str | None, typer.Option(help="A running dispatcher with `--agent dispatcher.bench.echo:agent`.")
-    ] = None,
-    broker: Broker = None,
-    store: Store = None,
-    as_json: AsJson = False,
-) -> None:
+@takes(LoadOptions)
+def load(options: LoadOptions) -> None:
     """Requests at a steady rate, whether or not the dispatcher keeps up (open loop)."""
-    from dispatcher.bench.chain import given_services
-    from dispatcher.bench.load import LoadRules, Own
+    from dispatcher.bench.load import RATE, LoadRules, Own
     from dispatcher.bench.load import load as measure
     from dispatcher.bench.post import Target
     from dispatcher.clock import SystemClock
 
     async def work() -> dict[str, Any]:
-        services = given_services(broker, store, _prefix())
-        where = Target(url=url) if url else Own(services=services)
-        rules = LoadRules(requests=requests, rate=rate)
+        services = _services(options)
+        where = Target(url=options.url) if options.url else Own(services=services)
+        rules = LoadRules(
+            requests=options.requests,
+            rate=options.rate or RATE,
+            payload_kb=options.payload,
+            find=options.find or options.rate is None,
+            step_s=options.step,
+        )
         return await measure(rules, where, clock=SystemClock(), say=_say)
 
-    _run(work(), as_json=as_json)
+    _run(work(), as_json=options.as_json)
+
+
+@bench.command()
+@takes(MemoryOptions)
+def memory(options: MemoryOptions) -> None:
+    """Resident memory of a gateway that knows many agents, and of an agent's process."""
+    from dispatcher.bench.memory import MemoryRules
+    from dispatcher.bench.memory import memory as measure
+    from dispatcher.clock import SystemClock
+
+    async def work() -> dict[str, Any]:
+        rules = MemoryRules(agents=options.agents, encoder=options.encoder.value)
+        return await measure(rules, _services(options), clock=SystemClock(), say=_say)
+
+    _run(work(), as_json=options.as_json)
 
 
 def _run(work: Coroutine[Any, Any, dict[str, Any]], *, as_json: bool) -> None:
@@ -136,7 +134,10 @@ def _counts(text: str, largest: int) -> tuple[int, ...]:
     return found
 
 
-def _prefix() -> str:
+def _services(options: ServiceOptions) -> "Services | None":
+    """What was named, under a prefix of this run's own."""
+    from dispatcher.bench.chain import given_services
     from dispatcher.identifiers import new_id
 
-    return f"bench-{new_id().replace('-', '')[-12:]}"
+    prefix = f"bench-{new_id().replace('-', '')[-12:]}"
+    return given_services(options.broker, options.store, prefix)

@@ -11,7 +11,13 @@ _MS = ("p50_ms", "p95_ms", "p99_ms")
 
 def print_report(report: Report) -> None:
     """Print the tables of whichever benchmark it is."""
-    {"route": _print_route, "roundtrip": _print_roundtrip, "load": _print_load}[report["benchmark"]](report)
+    tables = {
+        "route": _print_route,
+        "roundtrip": _print_roundtrip,
+        "load": _print_load,
+        "memory": _print_memory,
+    }
+    tables[report["benchmark"]](report)
 
 
 def _print_route(report: Report) -> None:
@@ -44,7 +50,24 @@ def _print_roundtrip(report: Report) -> None:
 
 
 def _print_load(report: Report) -> None:
-    _print_values(report)
+    highest = report.get("highest")
+    if highest:
+        table = folding_table("requests/s", "p99_ms", "kept up with")
+        for step in highest["steps"]:
+            table.add_row(f"{step['rate']:.0f}", f"{step['p99_ms']:.0f}", "yes" if step["kept"] else "no")
+        terminal().print(table)
+        _print_values({f"held {name}": value for name, value in (highest["held"] or {}).items()})
+    _print_values({name: value for name, value in report.items() if name != "highest"})
+
+
+def _print_memory(report: Report) -> None:
+    stages = ("started", "registered", "worked", "peak")
+    table = folding_table("process", *(f"{stage} MB" for stage in stages), "mark MB")
+    for name, figures in report["rss_mb"].items():
+        table.add_row(name, *(f"{figures[stage]:.0f}" for stage in stages), str(report["marks_mb"][name]))
+    terminal().print(table)
+    shown = ("mode", "encoder", "agents", "registered_s", "completed", "failed")
+    _print_values({name: report[name] for name in shown} | report["left_out"])
 
 
 def _print_values(values: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 import uvicorn
 
 from dispatcher.assembly.running import Running, open_dispatcher
+from dispatcher.cli.connection import Connection
 from dispatcher.errors import ConfigurationError, DispatcherError
 from dispatcher.observe.log import configure_logging
 from dispatcher.registry.agent import Liveness
@@ -145,7 +146,8 @@ async def agents_inside(running: Running, agents: Sequence[Agent]) -> AsyncItera
         return
     async with AsyncExitStack() as stack:
         for agent in agents:
-            options = RuntimeOptions(instance_name="inside")
+            drain_s = running.parts.signals.drain.handlers_s
+            options = RuntimeOptions(instance_name="inside", drain_s=drain_s)
             inbox = await stack.enter_async_context(_inbox(agent, running.settings.data_dir))
             await stack.enter_async_context(serving(Runtime(agent, link, inbox, options=options)))
         yield
@@ -190,15 +192,15 @@ def _is_absent(described: AgentDescription) -> bool:
 
 
 async def serve_app(running: Running, listener: socket.socket) -> None:
-    """Serve HTTP on a listening socket until `running.stop`, then at most `drain_s` longer."""
+    """Serve HTTP on a listening socket until `running.stop`, then until open connections are done."""
     config = uvicorn.Config(
         running.app,
         loop="none",
-        http="httptools",
+        http=Connection,
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=round(running.settings.server.drain_s),
+        timeout_graceful_shutdown=max(1, round(running.parts.signals.drain.serving_s)),
     )
     server = Server(config)
     async with asyncio.TaskGroup() as group:

@@ -13,11 +13,20 @@ from dispatcher.dispatch.request import (
     Task,
     TaskStatus,
 )
+from dispatcher.dispatch.session import Session
 from dispatcher.dispatch.transition import Draft
-from dispatcher.identifiers import CallerId, RequestId, TaskId
+from dispatcher.identifiers import CallerId, RequestId, TaskId, callers_key
 from dispatcher.intents.plan import Intent, Plan
 from dispatcher.routing.ranking import Ranking
 from dispatcher.routing.record import ranking_document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repetition:
+    """An operator has a task done again, the `number`th time, under its old key."""
+
+    idempotency_key: str
+    number: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +39,17 @@ class Arrival:
     plan: Plan
     rankings: tuple[Ranking, ...] = ()
     """By intent position; none where the caller named the capability."""
+    repeats: Repetition | None = None
+    """The task that the only intent repeats, if it does."""
+    session: Session | None = None
+    """The message's session as it was when the message was planned; its questions are answered now."""
 
 
 def first_step(arrival: Arrival, now_ms: int, assigner: Assigner) -> Step:
     """Everything known before publishing, for one commit: request, tasks, decisions, first attempts."""
     draft = Draft(new_state(arrival, now_ms, assigner), now_ms)
+    if arrival.session is not None and arrival.session.questions:
+        draft.ask(())
     advance(draft, assigner)
     return draft.step()
 
@@ -68,6 +83,7 @@ def _request(arrival: Arrival, now_ms: int, assigner: Assigner) -> Request:
         answer=None,
         created_ms=now_ms,
         deadline_ms=now_ms + assigner.rules.request_timeout_ms,
+        session_version=arrival.session.version if arrival.session else None,
     )
 
 
@@ -83,4 +99,16 @@ def _task(arrival: Arrival, intent: Intent) -> Task:
         timeout_ms=0,
         similarity=intent.confidence,
         ranking=ranking_document(ranking) if ranking else None,
+        idempotency_key=_key(arrival),
+        repeat=arrival.repeats.number if arrival.repeats else 0,
     )
+
+
+def _key(arrival: Arrival) -> str | None:
+    """A key not made from the request's id: the only intent repeats a task, or its caller chose a key."""
+    message = arrival.message
+    if arrival.repeats is not None:
+        return arrival.repeats.idempotency_key
+    if message.capability is None or message.idempotency_key is None:
+        return None
+    return callers_key(arrival.caller, message.capability, message.idempotency_key, message.message)

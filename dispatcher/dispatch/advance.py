@@ -6,6 +6,7 @@ from dispatcher.dispatch.answer import merge_answer, request_status
 from dispatcher.dispatch.assign import Assigner
 from dispatcher.dispatch.dataflow import Ask, Ready, Skip, Wait, resolve_inputs
 from dispatcher.dispatch.request import RequestStatus, Task, TaskStatus
+from dispatcher.dispatch.session import open_questions
 from dispatcher.dispatch.transition import Draft
 
 
@@ -18,6 +19,8 @@ def advance(draft: Draft, assigner: Assigner) -> None:
     if draft.request.status is RequestStatus.OPEN and all(t.status.is_terminal for t in draft.tasks):
         status = request_status(draft.tasks)
         draft.finish(status, merge_answer(draft.request.language, draft.tasks, draft.intents))
+        if questions := open_questions(draft.tasks, draft.intents):
+            draft.ask(questions)
 
 
 def _advance_task(draft: Draft, task: Task, assigner: Assigner) -> bool:

@@ -20,6 +20,7 @@ SENTENCES: Mapping[str, Mapping[TaskStatus, str]] = {
         TaskStatus.OUT_OF_SCOPE: "“{intent}”不在我能处理的范围内。",
         TaskStatus.SKIPPED: "“{intent}”要用到“{reason}”的结果，但没有拿到，所以没有处理。",
         TaskStatus.CANCELLED: "“{intent}”这部分已取消。",
+        TaskStatus.OUTCOME_UNKNOWN: "“{intent}”是否已经执行还不清楚，请先核实，不要直接重试。",
     },
     "en": {
         TaskStatus.COMPLETED: "“{intent}” is done.",
@@ -29,14 +30,11 @@ SENTENCES: Mapping[str, Mapping[TaskStatus, str]] = {
         TaskStatus.OUT_OF_SCOPE: "“{intent}” is not something I can help with.",
         TaskStatus.SKIPPED: "“{intent}” needs the outcome of “{reason}”, which is missing; it was skipped.",
         TaskStatus.CANCELLED: "The part “{intent}” was cancelled.",
+        TaskStatus.OUTCOME_UNKNOWN: (
+            "It is not known whether “{intent}” was done; please check before you try again."
+        ),
     },
 }
-UNKNOWN: Mapping[str, str] = {
-    "zh": "“{intent}”是否已经执行还不清楚，请先核实，不要直接重试。",
-    "en": "It is not known whether “{intent}” was done; please check before you try again.",
-}
-"""For a part that may have run without its result, and that must not simply run again."""
-MAY_HAVE_RUN = frozenset({"outcome_unknown", "timeout"})
 MORE = {"zh": "更多信息", "en": "more information"}
 """What an agent asks for that doesn't say what."""
 QUOTED_CHARACTERS = 60
@@ -46,10 +44,12 @@ QUOTED_CHARACTERS = 60
 def request_status(tasks: Sequence[Task]) -> RequestStatus:
     """How a request with these ended tasks is called.
 
-    Completed: every part completed. Fallback: every part out of scope. Partial: some part
-    completed or asks for input. Failed: none did.
+    Completed: every part completed. Fallback: every part out of scope. Cancelled: some part was
+    cancelled. Partial: some part completed or asks for input. Failed: none did.
     """
     statuses = {task.status for task in tasks}
+    if TaskStatus.CANCELLED in statuses:
+        return RequestStatus.CANCELLED
     if statuses <= {TaskStatus.COMPLETED}:
         return RequestStatus.COMPLETED
     if statuses <= {TaskStatus.OUT_OF_SCOPE}:
@@ -71,8 +71,6 @@ def part_sentence(language: str, task: Task, intents: Sequence[Intent]) -> str:
         return task.result_text
     intent = intents[task.position]
     sentence = SENTENCES.get(language, SENTENCES["en"])[task.status]
-    if task.status is TaskStatus.FAILED and task.error_code in MAY_HAVE_RUN and not task.idempotent:
-        sentence = UNKNOWN.get(language, UNKNOWN["en"])
     reason = _reason(language, task, intents)
     return sentence.format(intent=_quote(intent.text), reason=reason)
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from dispatcher.dispatch.request import Attempt, AttemptStatus, DecisionRecord, Request, Task, TaskStatus
 from dispatcher.dispatch.transition import Draft
-from dispatcher.identifiers import AgentId, ReplicaId
+from dispatcher.identifiers import AgentId, CallerId, ReplicaId
 from dispatcher.intents.plan import Intent
 from dispatcher.routing.decision import Decision, Outcome, Rejection
 from dispatcher.routing.record import decision_document
@@ -20,6 +20,10 @@ class AttemptRules:
     At most `max_attempts` per task, whoever causes them. An idempotent task's attempt is given up
     after `attempt_timeout_ms`, any other keeps its whole remaining time. A further attempt with
     the same agent waits a random `delay_min_ms` to `delay_max_ms` (requirement D4).
+
+    A task is long when its capability declares more than `long_after_ms`: once it started, its
+    attempt lives as long as its agent renews the lease within `lease_ms`. With an agent that knows
+    no leases it keeps its whole remaining time.
     """
 
     max_attempts: int = 3
@@ -28,6 +32,8 @@ class AttemptRules:
     delay_max_ms: int = 800
     claim_ms: int = 10_000
     request_timeout_ms: int = 120_000
+    long_after_ms: int = 60_000
+    lease_ms: int = 15_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +43,7 @@ class Assignment:
     decision: Decision
     idempotent: bool = False
     timeout_ms: int = 30_000
+    leases: bool = False
 
 
 Choose = Callable[[Request, Intent, Task, frozenset[AgentId]], Assignment]
@@ -61,6 +68,18 @@ class AgentLoads(Protocol):
         ...
 
 
+class Retries(Protocol):
+    """How much may be tried again; one for all rules of a replica."""
+
+    def count_first(self) -> None:
+        """A task got its first attempt."""
+        ...
+
+    def delay_ms(self, caller: CallerId, agent_id: AgentId) -> int | None:
+        """Reserve one more attempt: after how long it may be made; None for one that never may."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assigner:
     """Opens attempts. Everything that is not a rule comes in as a part, so that rules stay repeatable."""
@@ -68,6 +87,7 @@ class Assigner:
     rules: AttemptRules
     choose: Choose
     loads: AgentLoads
+    retries: Retries
     new_token: Callable[[], str]
     chance: random.Random
     replica: ReplicaId
@@ -84,13 +104,17 @@ class Assigner:
             _end_unavailable(draft, task, decision)
             return
         deadline = min(draft.now_ms + assignment.timeout_ms, draft.request.deadline_ms)
+        if self._is_long(assignment):
+            deadline = draft.now_ms + assignment.timeout_ms
+            draft.allow_until(deadline)
         opened = replace(
             task,
             idempotent=assignment.idempotent,
             timeout_ms=assignment.timeout_ms,
             deadline_ms=deadline,
         )
-        self._attempt(draft, opened, decision.agent_id, 0)
+        self.retries.count_first()
+        self._attempt(draft, opened, decision.agent_id, assignment, 0)
 
     def decide(self, draft: Draft, task: Task) -> Assignment | None:
         """Make and keep a task's first decision; None, and the task is ended, where it is out of scope."""
@@ -116,9 +140,33 @@ class Assigner:
         assignment = self.choose(draft.request, draft.intent_of(task), task, tried)
         if not surely_not_started and not assignment.idempotent:
             return False
-        again = assignment.decision.agent_id in tried
-        delay_ms = self.chance.randint(self.rules.delay_min_ms, self.rules.delay_max_ms) if again else 0
+        agent_id = assignment.decision.agent_id
+        if agent_id is None:
+            return False
+        delay_ms = self.retries.delay_ms(draft.request.caller, agent_id)
+        if delay_ms is None:
+            return False
+        if agent_id in tried:
+            delay_ms = max(delay_ms, self.chance.randint(self.rules.delay_min_ms, self.rules.delay_max_ms))
         return self._again(draft, task, assignment, delay_ms)
+
+    def wait(self, draft: Draft, task: Task, attempt: Attempt) -> bool:
+        """Let a task that surely did not start wait for its agent, where nobody can take it now.
+
+        The relay moves it on as soon as another one can (`move`); its deadline ends the wait.
+        """
+        attempts = draft.attempts_of(task.task_id)
+        delay_ms = self.rules.delay_max_ms
+        in_time = draft.now_ms + delay_ms < (task.deadline_ms or 0)
+        if not in_time or not has_attempts_left(task, len(attempts), draft.now_ms, self.rules):
+            return False
+        tried = frozenset(a.agent_id for a in attempts)
+        assignment = self.choose(draft.request, draft.intent_of(task), task, tried)
+        if assignment.decision.agent_id is not None:
+            return False  # somebody could: it is the retry budget that said no
+        like_before = replace(assignment, timeout_ms=task.timeout_ms, leases=attempt.lease_ms is not None)
+        self._attempt(draft, task, attempt.agent_id, like_before, delay_ms)
+        return True
 
     def move(self, draft: Draft, task: Task, attempt: Attempt) -> bool:
         """Replace a due attempt by one at an agent not tried yet; False where there is none.
@@ -146,12 +194,19 @@ class Assigner:
         # One agent that must not run it twice makes the whole task so.
         idempotent = task.idempotent and assignment.idempotent
         again = replace(task, score=decision.score, idempotent=idempotent)
-        self._attempt(draft, again, decision.agent_id, delay_ms)
+        self._attempt(draft, again, decision.agent_id, assignment, delay_ms)
         return True
 
-    def _attempt(self, draft: Draft, task: Task, agent_id: AgentId, delay_ms: int) -> None:
+    def _is_long(self, assignment: Assignment) -> bool:
+        return assignment.timeout_ms > self.rules.long_after_ms
+
+    def _attempt(
+        self, draft: Draft, task: Task, agent_id: AgentId, assignment: Assignment, delay_ms: int
+    ) -> None:
         remaining = (task.deadline_ms or draft.now_ms) - draft.now_ms - delay_ms
         mine = delay_ms == 0 and self.loads.has_room(agent_id)
+        is_long = self._is_long(assignment)
+        gives_up_early = task.idempotent and (assignment.leases or not is_long)
         attempt = Attempt(
             task_id=task.task_id,
             request_id=task.request_id,
@@ -160,7 +215,8 @@ class Assigner:
             token=self.new_token(),
             status=AttemptStatus.DUE,
             not_before_ms=draft.now_ms + delay_ms,
-            timeout_ms=min(remaining, self.rules.attempt_timeout_ms) if task.idempotent else remaining,
+            timeout_ms=min(remaining, self.rules.attempt_timeout_ms) if gives_up_early else remaining,
+            lease_ms=self.rules.lease_ms if is_long and assignment.leases else None,
             claimed_by=self.replica if mine else None,
             claimed_until_ms=draft.now_ms + self.rules.claim_ms if mine else None,
         )

@@ -8,9 +8,10 @@ from typing import Protocol
 from dispatcher.channel.channel import Channel
 from dispatcher.dispatch.ledger import Change, Decide, KeyedRequest, Ledger, Offer
 from dispatcher.dispatch.outbox import Outbox
-from dispatcher.dispatch.request import Attempt, AttemptStatus, RequestStatus
+from dispatcher.dispatch.request import NOT_REACHED, Attempt, AttemptStatus, RequestStatus
 from dispatcher.dispatch.waiters import Waiters
 from dispatcher.identifiers import AgentId, Capability, RequestId
+from dispatcher.protocol.frames import CancelFrame
 
 logger = logging.getLogger(__name__)
 
@@ -24,6 +25,14 @@ class LoadBook(Protocol):
 
     def record_outcome(self, agent_id: AgentId, capability: Capability, *, succeeded: bool) -> None:
         """Count one ended attempt."""
+        ...
+
+    def has_waiting(self, agent_id: AgentId) -> bool:
+        """Whether more attempts are open at the agent than it runs at once."""
+        ...
+
+    def pace(self, agent_id: AgentId) -> float | None:
+        """Tasks the agent takes in any second; None for one without such a limit."""
         ...
 
 
@@ -57,32 +66,56 @@ class Bookkeeper:
             await self._follow_up(change)
         return change
 
+    async def mark_published(self, attempt: Attempt) -> None:
+        """`Ledger.mark_published`, followed up."""
+        await self.ledger.mark_published(attempt)
+        self.waiters.touch(attempt.request_id)
+
+    async def announce(self, change: Change) -> None:
+        """Let the replica that accepted the request look at it, if it is another one; best effort."""
+        request = change.after.request
+        if request.replica != self.outbox.replica:
+            await self.channel.wake(request.replica, request.request_id)
+
     async def _follow_up(self, change: Change) -> None:
+        self.waiters.touch(change.after.request.request_id)
         for attempt in change.new_attempts():
             logger.info("task.decided", extra=_facts(change, attempt))
+            if self.loads.pace(attempt.agent_id) is not None:
+                self.outbox.poked.set()
         for attempt in ended_attempts(change):
+            if self.loads.has_waiting(attempt.agent_id):
+                self.outbox.poked.set()
             self.loads.add_open(attempt.agent_id, -1)
             self._count_outcome(change, attempt)
         self.outbox.offer(change)
+        for attempt in abandoned_attempts(change):
+            await self._stop(attempt)
         if has_ended(change):
             request = change.after.request
             logger.info(
                 "request.ended", extra={"request_id": request.request_id, "status": str(request.status)}
             )
-            await self._wake(change)
+            self.waiters.notify(change.after)
+            await self.announce(change)
 
     def _count_outcome(self, change: Change, attempt: Attempt) -> None:
-        counts = attempt.status in (AttemptStatus.SUCCEEDED, AttemptStatus.FAILED, AttemptStatus.LAPSED)
+        ran = attempt.status in (AttemptStatus.SUCCEEDED, AttemptStatus.FAILED, AttemptStatus.LAPSED)
+        not_reached = attempt.status is AttemptStatus.NOT_STARTED and attempt.error_code in NOT_REACHED
         task = next(t for t in change.after.tasks if t.task_id == attempt.task_id)
-        if counts and task.capability is not None:
+        if (ran or not_reached) and task.capability is not None:
             succeeded = attempt.status is AttemptStatus.SUCCEEDED
             self.loads.record_outcome(attempt.agent_id, task.capability, succeeded=succeeded)
 
-    async def _wake(self, change: Change) -> None:
-        self.waiters.notify(change.after)
-        replica = change.after.request.replica
-        if replica != self.outbox.replica:
-            await self.channel.wake(replica, change.after.request.request_id)
+    async def _stop(self, attempt: Attempt) -> None:
+        """Tell the agent that nobody waits for this any more; best effort."""
+        frame = CancelFrame(
+            request_id=attempt.request_id,
+            task_id=attempt.task_id,
+            agent_id=attempt.agent_id,
+            reason=attempt.error_code or "task_ended",
+        )
+        await self.channel.cancel(attempt.agent_id, frame)
 
 
 def has_ended(change: Change) -> bool:
@@ -97,6 +130,14 @@ def ended_attempts(change: Change) -> Iterator[Attempt]:
     was_open = {(a.task_id, a.number) for a in before if a.status.is_open}
     for attempt in change.after.attempts:
         if (attempt.task_id, attempt.number) in was_open and not attempt.status.is_open:
+            yield attempt
+
+
+def abandoned_attempts(change: Change) -> Iterator[Attempt]:
+    """Attempts that this change gave up although their agent may be at them, or get them yet."""
+    for attempt in ended_attempts(change):
+        may_be_sent = attempt.published_ms is not None or attempt.claimed_by is not None
+        if attempt.status is AttemptStatus.ABANDONED and may_be_sent:
             yield attempt
 
 

@@ -1,15 +1,19 @@
 """The door to dispatch: submit a message, wait for its end, read it back, or have it explained."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from dispatcher.dispatch.accept import Arrival, first_step, new_state
+from dispatcher.dispatch.admission import Admission
 from dispatcher.dispatch.assign import Assigner
 from dispatcher.dispatch.bookkeeper import Bookkeeper
+from dispatcher.dispatch.cancel import cancel
 from dispatcher.dispatch.ledger import KeyedRequest, Offer
 from dispatcher.dispatch.planning import Planned, Planner
 from dispatcher.dispatch.request import ChatMessage, DecisionRecord, RequestState
+from dispatcher.dispatch.seen_keys import SeenKeys
 from dispatcher.dispatch.selection import Selection
+from dispatcher.dispatch.session import Session
 from dispatcher.errors import RequestError
 from dispatcher.identifiers import RequestId, new_id
 from dispatcher.intents.plan import Plan
@@ -41,6 +45,8 @@ class Dispatcher:
     planner: Planner
     selection: Selection
     assigner: Assigner
+    admission: Admission
+    seen: SeenKeys = field(default_factory=SeenKeys)
 
     async def submit(self, message: ChatMessage, identity: Identity) -> Submitted:
         """Plan, route and accept a message; it is durable when this returns.
@@ -52,7 +58,10 @@ class Dispatcher:
         if known is not None:
             return known
         self._check_capability(message, identity)
-        planned = await self.planner.plan(message)
+        self.admission.check_total()
+        message, session = await self._in_session(message, identity)
+        planned = await self.planner.plan(message, session)
+        self.admission.check(intent.capability for intent in planned.plan.intents)
         request_id = RequestId(new_id())
         arrival = Arrival(
             request_id=request_id,
@@ -60,8 +69,10 @@ class Dispatcher:
             message=message,
             plan=planned.plan,
             rankings=planned.rankings,
+            session=session,
         )
         assigner = replace(self.assigner, choose=partial(self.selection.choose, planned=planned))
+        self.books.waiters.expect(request_id)
         outcome = await self.books.accept(
             Offer(
                 request_id=request_id,
@@ -86,6 +97,16 @@ class Dispatcher:
             return None
         return state
 
+    async def cancel(self, request_id: RequestId, identity: Identity) -> RequestState | None:
+        """End a request that this caller wants no more; the state after it, None as with `read`.
+
+        A request that has ended stays as it is. Handlers that run are told to stop, best effort.
+        """
+        if await self.read(request_id, identity) is None:
+            return None
+        change = await self.books.update(request_id, partial(cancel, assigner=self.assigner))
+        return None if change is None else change.after
+
     async def decisions(self, request_id: RequestId, identity: Identity) -> tuple[DecisionRecord, ...] | None:
         """The stored decisions of a request that the identity may read, else None."""
         if await self.read(request_id, identity) is None:
@@ -95,8 +116,18 @@ class Dispatcher:
     async def explain(self, message: ChatMessage, identity: Identity) -> Explanation:
         """Plan and route without sending or storing anything; raises like `submit`."""
         self._check_capability(message, identity)
-        planned = await self.planner.plan(message)
+        message, session = await self._in_session(message, identity)
+        planned = await self.planner.plan(message, session)
         return Explanation(plan=planned.plan, decisions=self._decide(message, identity, planned))
+
+    async def _in_session(
+        self, message: ChatMessage, identity: Identity
+    ) -> tuple[ChatMessage, Session | None]:
+        """The message with what its session remembers; what the caller sends himself wins."""
+        if message.session_id is None:
+            return message, None
+        session = await self.books.ledger.read_session(identity.caller_id, message.session_id)
+        return replace(message, context={**session.values(), **message.context}), session
 
     def _decide(self, message: ChatMessage, identity: Identity, planned: Planned) -> tuple[Decision, ...]:
         arrival = Arrival(
@@ -112,9 +143,14 @@ class Dispatcher:
         )
 
     async def _find_replay(self, message: ChatMessage, identity: Identity) -> Submitted | None:
-        if message.idempotency_key is None:
+        """The request of a key that may be in use; the ledger tells of one that is new to this replica.
+
+        A capability that the caller names is checked before that, and must not hide a replay.
+        """
+        key = message.idempotency_key
+        if key is None or not (self.seen.add(identity.caller_id, key) or message.capability):
             return None
-        known = await self.books.ledger.find_by_key(identity.caller_id, message.idempotency_key)
+        known = await self.books.ledger.find_by_key(identity.caller_id, key)
         return None if known is None else _replay(known, message)
 
     def _check_capability(self, message: ChatMessage, identity: Identity) -> None:

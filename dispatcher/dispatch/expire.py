@@ -3,10 +3,14 @@
 from dataclasses import replace
 
 from dispatcher.dispatch.advance import advance
-from dispatcher.dispatch.assign import Assigner
+from dispatcher.dispatch.assign import Assigner, has_attempts_left
 from dispatcher.dispatch.ledger import Step
 from dispatcher.dispatch.request import Attempt, AttemptStatus, RequestState, Task, TaskStatus
+from dispatcher.dispatch.settle import failed_status
 from dispatcher.dispatch.transition import Draft
+
+LOOK_AGAIN_MS = 1_000
+"""How soon another agent is looked for where none was there to take what may run again."""
 
 
 def not_delivered(
@@ -27,13 +31,18 @@ def not_delivered(
         draft.put_attempt(replace(current, status=AttemptStatus.NOT_STARTED, error_code=error_code))
         if not assigner.try_again(draft, task, surely_not_started=True):
             draft.put_task(
-                replace(task, status=TaskStatus.UNAVAILABLE, error_code=error_code, retry_after_s=1)
+                replace(task, status=TaskStatus.UNAVAILABLE, error_code=told_as(error_code), retry_after_s=1)
             )
     elif task.idempotent:
         draft.put_attempt(replace(current, status=AttemptStatus.LAPSED, error_code=error_code))
         assigner.try_again(draft, task, surely_not_started=False)
     advance(draft, assigner)
     return draft.step()
+
+
+def told_as(error_code: str) -> str:
+    """What the part says of a delivery that failed: the transport's own words stay with the attempt."""
+    return error_code if error_code == "unauthorised" else "unavailable"
 
 
 def move_on(state: RequestState, now_ms: int, attempt: Attempt, assigner: Assigner) -> Step:
@@ -94,7 +103,7 @@ def _end_task(draft: Draft, task: Task) -> None:
     if task.status is TaskStatus.WAITING:
         draft.put_task(replace(task, status=TaskStatus.SKIPPED, error_code="deadline_exceeded"))
     elif maybe_ran:
-        draft.put_task(replace(task, status=TaskStatus.FAILED, error_code="timeout"))
+        draft.put_task(replace(task, status=failed_status(task, "timeout"), error_code="timeout"))
     else:
         draft.put_task(
             replace(task, status=TaskStatus.UNAVAILABLE, error_code="no_capacity", retry_after_s=1)
@@ -105,5 +114,27 @@ def _lapse_attempts(draft: Draft, task: Task, assigner: Assigner) -> None:
     for attempt in draft.attempts_of(task.task_id):
         lapse_ms = attempt.lapse_ms
         if attempt.status is AttemptStatus.PUBLISHED and lapse_ms is not None and draft.now_ms >= lapse_ms:
+            again = assigner.try_again(draft, draft.task_of(attempt), surely_not_started=False)
+            if not again and _may_find_somebody(draft, attempt, assigner):
+                draft.put_attempt(replace(attempt, lapse_ms=draft.now_ms + LOOK_AGAIN_MS))
+                continue
             draft.put_attempt(replace(attempt, status=AttemptStatus.LAPSED, error_code="timeout"))
-            assigner.try_again(draft, draft.task_of(attempt), surely_not_started=False)
+            if not again:
+                _wait_for_the_late(draft, attempt, assigner)
+
+
+def _may_find_somebody(draft: Draft, attempt: Attempt, assigner: Assigner) -> bool:
+    """Whether only agents are missing, as while they start anew: then the attempt lapses a little later."""
+    task = draft.task_of(attempt)
+    tried = len(draft.attempts_of(task.task_id))
+    is_short = attempt.lease_ms is None
+    return is_short and task.idempotent and has_attempts_left(task, tried, draft.now_ms, assigner.rules)
+
+
+def _wait_for_the_late(draft: Draft, attempt: Attempt, assigner: Assigner) -> None:
+    """The lease of a long task ran out and nobody else may take it: its result has a last chance to come."""
+    if attempt.lease_ms is None:
+        return
+    task = draft.task_of(attempt)
+    last_ms = draft.now_ms + assigner.rules.attempt_timeout_ms
+    draft.put_task(replace(task, deadline_ms=min(task.deadline_ms or last_ms, last_ms)))

@@ -8,9 +8,21 @@ a batch fails it is called again with fresh state.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol
 
-from dispatcher.dispatch.request import Attempt, DecisionRecord, Request, RequestState, ResultRecord, Task
+from dispatcher.dispatch.request import (
+    Attempt,
+    DeadFrame,
+    DecisionRecord,
+    PartialRecord,
+    Request,
+    RequestState,
+    ResultRecord,
+    Task,
+    TaskStatus,
+)
+from dispatcher.dispatch.session import Session, SessionChange
 from dispatcher.identifiers import AgentId, CallerId, Capability, ReplicaId, RequestId, TaskId
 
 
@@ -21,6 +33,8 @@ class Step:
     state: RequestState
     results: tuple[ResultRecord, ...] = ()
     decisions: tuple[DecisionRecord, ...] = ()
+    partials: tuple[PartialRecord, ...] = ()
+    session: SessionChange | None = None
 
 
 Build = Callable[[int], Step]
@@ -84,6 +98,48 @@ class OutcomeCount:
     failed: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadEntry:
+    """A dead letter: a task that ended without success, or a frame that belongs to none.
+
+    `dead_id` is the task's id, or the frame's own. `retried_as` is the newest request that repeats
+    the task. `frame` is there for frames alone, everything about a task for tasks alone.
+    """
+
+    dead_id: str
+    ended_ms: int
+    error_code: str | None
+    caller: CallerId | None = None
+    request_id: RequestId | None = None
+    capability: Capability | None = None
+    agent_id: AgentId | None = None
+    status: TaskStatus | None = None
+    attempts: int = 0
+    retried_as: RequestId | None = None
+    retries: int = 0
+    frame: DeadFrame | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadQuery:
+    """Which dead letters: one by its id, or the newest `limit` of these error codes.
+
+    `codes` None means all; with `excluded` all but these. Those that were retried are left out
+    unless `retried`.
+    """
+
+    dead_id: str | None = None
+    codes: frozenset[str] | None = None
+    excluded: bool = False
+    agent_id: AgentId | None = None
+    capability: Capability | None = None
+    retried: bool = True
+    limit: int = 50
+
+
+NO_PACES: Mapping[AgentId, float] = MappingProxyType({})
+
+
 class Ledger(Protocol):
     """Requests, intents, tasks, attempts, results and decisions.
 
@@ -122,18 +178,45 @@ class Ledger(Protocol):
         """All decisions of a request by (position, number)."""
         ...
 
+    async def read_partials(
+        self, request_id: RequestId, task_id: TaskId, start: tuple[int, int], limit: int
+    ) -> tuple[PartialRecord, ...]:
+        """At most `limit` pieces of a task's results from (attempt, sequence) on, in this order.
+
+        Each piece is kept once.
+        """
+        ...
+
+    async def read_session(self, caller: CallerId, session_id: str) -> Session:
+        """What is known of the session; a new one, of version 0, where nothing is."""
+        ...
+
+    async def bury(self, frame: DeadFrame) -> None:
+        """Keep a frame that belongs to no known task."""
+        ...
+
+    async def dead(self, wanted: DeadQuery) -> Sequence[DeadEntry]:
+        """Dead letters, newest first."""
+        ...
+
     async def find_by_key(self, caller: CallerId, idempotency_key: str) -> KeyedRequest | None:
         """The request a caller's key belongs to."""
         ...
 
     async def claim_due(
-        self, replica: ReplicaId, room: Mapping[AgentId, int], claim_s: float
+        self,
+        replica: ReplicaId,
+        room: Mapping[AgentId, int],
+        claim_s: float,
+        *,
+        paces: Mapping[AgentId, float] = NO_PACES,
     ) -> tuple[Due, ...]:
         """Claim DUE, unclaimed attempts whose time has come: at most `room[agent]` per agent, oldest first.
 
         Two replicas never hold a claim on one attempt at the same time; a claim ends by itself
         after `claim_s` seconds. An attempt that was claimed before gets `published_ms`: it may have
-        been sent. Agents not in `room` get none.
+        been sent. Agents not in `room` get none. Over all replicas an agent in `paces` gets at most
+        that many per second.
         """
         ...
 

@@ -19,6 +19,8 @@ class Outbox:
         self._clock = clock
         self._queue: asyncio.Queue[tuple[Due, float]] = asyncio.Queue(maxsize=limit)
         self._held: set[AttemptKey] = set()
+        self.poked = asyncio.Event()
+        """Set when the ledger holds attempts that could go out now: the relay looks at once."""
 
     def offer(self, change: Change) -> None:
         """Take the attempts that a commit of this replica created and claimed."""

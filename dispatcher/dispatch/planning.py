@@ -1,15 +1,17 @@
 """From a message to its plan and the ranking behind each intent."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dispatcher.clock import Calendar
 from dispatcher.dispatch.request import ChatMessage
+from dispatcher.dispatch.session import Question, Session
 from dispatcher.identifiers import Capability
 from dispatcher.intents.assemble import CapabilitySchema, RankedPiece, build_plan
 from dispatcher.intents.entity import extract_entities
+from dispatcher.intents.follow_up import fill
 from dispatcher.intents.language import detect_language
-from dispatcher.intents.plan import Decomposer, Piece, Plan, SpanRank
+from dispatcher.intents.plan import Decomposer, Entity, Piece, Plan, SpanRank
 from dispatcher.registry.repository import CapabilityContract
 from dispatcher.routing.router import Ranking, Router
 
@@ -38,19 +40,50 @@ class Planner:
     contracts: Callable[[], Mapping[Capability, CapabilityContract]]
     calendar: Calendar
 
-    async def plan(self, message: ChatMessage) -> Planned:
+    async def plan(self, message: ChatMessage, session: Session | None = None) -> Planned:
         """Understand a message: encoder batches are the only waiting.
 
+        A message that answers what the session was asked takes that intent up again.
         Raises OverloadedError when the encoder's queue is full.
         """
         language = message.language or detect_language(message.message)
         if message.capability is not None:
             pieces: Sequence[RankedPiece] = (_whole_message(message.message, message.capability),)
             return self._assemble(message, pieces, language, ())
+        if session is not None and session.questions:
+            taken_up = await self._take_up(message, session.questions, language)
+            if taken_up is not None:
+                return taken_up
         found = await self.decomposer.split(message.message, self._rank)
         rankings = await self.router.rank([piece.text for piece in found])
         pieces = [_ranked_piece(p, r) for p, r in zip(found, rankings, strict=True)]
         return self._assemble(message, pieces, language, rankings)
+
+    async def _take_up(
+        self, message: ChatMessage, questions: Sequence[Question], language: str
+    ) -> Planned | None:
+        """The plan of the first question that the message answers, None where it answers none."""
+        (ranking,) = await self.router.rank([message.message])
+        schemas = _schemas(self.contracts())
+        entities = self._entities(message.message, language)
+        for question in questions:
+            if question.capability not in schemas:
+                continue
+            filled = fill(
+                schemas[question.capability].input_schema,
+                question.fields,
+                message.message,
+                entities,
+                in_scope=ranking.in_scope,
+            )
+            if filled is not None:
+                return self._assemble(
+                    _answered(message, question, filled), (_again(question, message),), language, ()
+                )
+        return None
+
+    def _entities(self, text: str, language: str) -> tuple[Entity, ...]:
+        return extract_entities(text, language=language, today=self.calendar.now().date())
 
     async def _rank(self, texts: Sequence[str]) -> Sequence[SpanRank]:
         return [span_rank(ranking) for ranking in await self.router.rank(texts)]
@@ -65,7 +98,7 @@ class Planner:
         plan = build_plan(
             pieces,
             schemas=_schemas(self.contracts()),
-            entities=extract_entities(message.message, language=language, today=self.calendar.now().date()),
+            entities=self._entities(message.message, language),
             context=message.context,
             language=language,
         )
@@ -92,6 +125,18 @@ def _ranked_piece(piece: Piece, ranking: Ranking) -> RankedPiece:
         capability=best.capability if best and ranking.in_scope else None,
         similarity=best.similarity if best else 0.0,
     )
+
+
+def _answered(message: ChatMessage, question: Question, filled: Mapping[str, object]) -> ChatMessage:
+    """The message with what is known by now as its context: nobody is asked for it again."""
+    known = {**message.context, **question.inputs, **filled}
+    return replace(message, message=f"{question.text}\n{message.message}", context=known)
+
+
+def _again(question: Question, message: ChatMessage) -> RankedPiece:
+    text = f"{question.text}\n{message.message}"
+    piece = Piece(text=text, start=0, end=len(text))
+    return RankedPiece(piece=piece, capability=question.capability, similarity=question.similarity)
 
 
 def _whole_message(text: str, capability: Capability) -> RankedPiece:

@@ -33,6 +33,10 @@ class CapacityBook(Protocol):
         """Tasks the agent's live instances take at once; 0 for one without live instances."""
         ...
 
+    def pace(self, agent_id: AgentId) -> float | None:
+        """Tasks the agent takes in any second (`max_qps`); None for one without such a limit."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelayRules:
@@ -40,7 +44,8 @@ class RelayRules:
 
     An attempt that was queued for `stale_ms` or longer is left to the ledger: by the time its send
     ended, its claim could be over. Of an agent that is gone, `moved_at_once` attempts are moved
-    per look.
+    per look. Where an agent with waiting work has room again the look comes at once, but not sooner
+    than `pause_s` after the one before.
     """
 
     reply_to: str
@@ -48,6 +53,7 @@ class RelayRules:
     look_every_s: float = 0.5
     stale_ms: int = 4_000
     moved_at_once: int = 32
+    pause_s: float = 0.025
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +72,7 @@ class Relay:
     async def run(self) -> None:
         """Publish until cancelled; a failing send or look is logged and the next one comes."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(every(self.clock, self.rules.look_every_s, "relay", self.claim))
+            group.create_task(every(self.clock, self.rules.pause_s, "relay", self._look))
             for _ in range(self.rules.publishers):
                 group.create_task(every(self.clock, 0, "publish", self.publish_next))
 
@@ -78,7 +84,7 @@ class Relay:
             logger.warning("task.stale", extra=_facts(due))
             return
         if not self._is_granted(due):
-            await self._give_back(due, "unavailable")
+            await self._give_back(due, "unauthorised")
             return
         try:
             await self.channel.send(due.attempt.agent_id, frame)
@@ -87,7 +93,7 @@ class Relay:
         except DeliveryError as error:
             await self._give_back(due, error.error_code)
         else:
-            await self.books.ledger.mark_published(due.attempt)
+            await self.books.mark_published(due.attempt)
             logger.info("task.published", extra=_facts(due))
 
     def _is_granted(self, due: Due) -> bool:
@@ -102,6 +108,15 @@ class Relay:
             lambda state, now: not_delivered(state, now, attempt, code, self.assigner),
         )
 
+    async def _look(self) -> None:
+        try:
+            async with asyncio.timeout(self.rules.look_every_s):
+                await self.outbox.poked.wait()
+        except TimeoutError:
+            pass
+        self.outbox.poked.clear()
+        await self.claim()
+
     async def claim(self) -> int:
         """Claim what is due at agents with room, and queue it; the number of attempts taken.
 
@@ -113,7 +128,10 @@ class Relay:
         room = await self._room(agents) if agents else {}
         if not room:
             return 0
-        found = await ledger.claim_due(self.outbox.replica, room, self.assigner.rules.claim_ms / 1000)
+        paces = {agent: pace for agent in room if (pace := self.capacities.pace(agent)) is not None}
+        found = await ledger.claim_due(
+            self.outbox.replica, room, self.assigner.rules.claim_ms / 1000, paces=paces
+        )
         gone: list[Due] = []
         for due in found:
             if self.capacities.capacity(due.attempt.agent_id):

@@ -19,6 +19,7 @@ class RequestStatus(StrEnum):
     PARTIAL = "partial"
     FAILED = "failed"
     FALLBACK = "fallback"
+    CANCELLED = "cancelled"
 
 
 class TaskStatus(StrEnum):
@@ -35,6 +36,8 @@ class TaskStatus(StrEnum):
     OUT_OF_SCOPE = "out_of_scope"
     SKIPPED = "skipped"
     CANCELLED = "cancelled"
+    OUTCOME_UNKNOWN = "outcome_unknown"
+    """It ran or may have run, its result got lost, and it must not simply run again."""
 
     @property
     def is_terminal(self) -> bool:
@@ -62,6 +65,10 @@ class AttemptStatus(StrEnum):
     def is_open(self) -> bool:
         """Whether the attempt counts towards its agent's load."""
         return self in (AttemptStatus.DUE, AttemptStatus.PUBLISHED)
+
+
+NOT_REACHED = frozenset({"unroutable", "endpoint_refused"})
+"""Error codes of attempts that could not be handed over because of their agent: failures of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +110,8 @@ class Request:
     created_ms: int
     deadline_ms: int
     finished_ms: int | None = None
+    session_version: int | None = None
+    """The version of the session's context that `context` was made from; None without a session."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +146,10 @@ class Task:
     ranking: str | None = None
     """JSON of the ranking that a waiting task's decision will be made from; None once it opened."""
     retry_after_s: int | None = None
+    idempotency_key: str | None = None
+    """The key of the task that this one repeats; None for `request_id` and position (D5)."""
+    repeat: int = 0
+    """How often the key was given out again by an operator, this time included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +158,9 @@ class Attempt:
 
     A result is valid only with `token` (I5). `claimed_by` publishes it until `claimed_until_ms`;
     afterwards any replica may. `published_ms` is set once it was, or may have been, published: a
-    claim that ran out leaves that open. `lapse_ms` is set when the channel confirmed it.
+    claim that ran out leaves that open. `lapse_ms` is set when the channel confirmed it; for a long
+    task (`lease_ms`) it follows the agent's `started` and `renew` signals from then on. `progress` is
+    what the agent last said: `{fraction, note}`.
     """
 
     task_id: TaskId
@@ -162,6 +177,9 @@ class Attempt:
     lapse_ms: int | None = None
     finished_ms: int | None = None
     error_code: str | None = None
+    started_ms: int | None = None
+    lease_ms: int | None = None
+    progress: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +231,17 @@ class ResultRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartialRecord:
+    """One piece of a result on its way; `document` is the JSON of `{text, data}`."""
+
+    task_id: TaskId
+    request_id: RequestId
+    attempt: int
+    sequence: int
+    document: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRecord:
     """The decision behind attempt `number` (from 1) of the intent at `position`; `document` is its JSON.
 
@@ -223,3 +252,17 @@ class DecisionRecord:
     position: int
     number: int
     document: str
+
+
+MAX_DEAD_BODY = 16_384
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadFrame:
+    """A frame that belongs to no known task; `body` is its text, cut to MAX_DEAD_BODY characters."""
+
+    dead_id: str
+    source: str
+    reason: str
+    size_bytes: int
+    body: str

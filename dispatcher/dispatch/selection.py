@@ -1,7 +1,7 @@
 """Asking routing who takes an intent now, with what the request allows."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 
@@ -12,7 +12,7 @@ from dispatcher.dispatch.request import Request, Task
 from dispatcher.identifiers import AgentId, CallerId, Capability
 from dispatcher.intents.plan import Intent
 from dispatcher.registry.live import AgentDirectory
-from dispatcher.routing.decision import Decision
+from dispatcher.routing.decision import Decision, Outcome
 from dispatcher.routing.record import read_ranking
 from dispatcher.routing.router import Query, Router
 
@@ -37,7 +37,36 @@ class Selection:
         tried: frozenset[AgentId],
         planned: Planned | None = None,
     ) -> Assignment:
-        """Decide for one intent, from the ranking in `planned` or the one that a waiting task kept."""
+        """Decide for one intent, from the ranking in `planned` or the one that a waiting task kept.
+
+        What an operator repeats and must not run twice stays with its agent: only that one's inbox
+        knows whether it ran (I2).
+        """
+        if task.repeat and task.agent_id is not None and not task.idempotent:
+            return self.choose_only(task.agent_id, request, intent, task, tried)
+        return self._choose(request, intent, task, tried, planned)
+
+    def choose_only(
+        self, agent_id: AgentId, request: Request, intent: Intent, task: Task, tried: frozenset[AgentId]
+    ) -> Assignment:
+        """Decide for one intent of a named capability: this agent takes it, or nobody."""
+        group = self.directory.group(intent.capability) if intent.capability else ()
+        others = {agent.agent_id for agent in group} - {agent_id}
+        assignment = self._choose(request, intent, task, tried | others, None)
+        decision = assignment.decision
+        if decision.agent_id in {agent_id, None}:
+            return assignment
+        nobody = replace(decision, agent_id=None, outcome=Outcome.UNAVAILABLE, reason="not_eligible")
+        return Assignment(decision=nobody)
+
+    def _choose(
+        self,
+        request: Request,
+        intent: Intent,
+        task: Task,
+        tried: frozenset[AgentId],
+        planned: Planned | None,
+    ) -> Assignment:
         grants = self.grants(request.caller)
         query = Query(
             text=intent.text,
@@ -61,7 +90,10 @@ class Selection:
             declared = agent.capability(decision.capability)
             if agent.agent_id == decision.agent_id and declared is not None:
                 return Assignment(
-                    decision=decision, idempotent=declared.idempotent, timeout_ms=declared.timeout_ms
+                    decision=decision,
+                    idempotent=declared.idempotent,
+                    timeout_ms=declared.timeout_ms,
+                    leases=agent.declaration.leases,
                 )
         return Assignment(decision=decision)
 

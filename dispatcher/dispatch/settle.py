@@ -23,6 +23,13 @@ from dispatcher.dispatch.transition import Draft
 from dispatcher.identifiers import InstanceId, TaskId
 from dispatcher.protocol.frames import ResultFrame, ResultStatus
 
+MAY_HAVE_RUN = frozenset(
+    {
+        *("outcome_unknown", "timeout"),
+        *("http_cut", "http_read_timeout", "http_total_timeout", "http_502", "http_503", "http_504"),
+    }
+)
+"""Error codes that leave open whether the task was done."""
 NOT_STARTED = frozenset({ResultStatus.BUSY, ResultStatus.EXPIRED})
 
 
@@ -45,10 +52,16 @@ def result_digest(frame: ResultFrame) -> str:
     return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
+def failed_status(task: Task, error_code: str) -> TaskStatus:
+    """OUTCOME_UNKNOWN for what may have run, left no result and must not simply run again; else FAILED."""
+    unknown = error_code in MAY_HAVE_RUN and not task.idempotent
+    return TaskStatus.OUTCOME_UNKNOWN if unknown else TaskStatus.FAILED
+
+
 def _apply(draft: Draft, frame: ResultFrame, assigner: Assigner) -> ResultKind:
     task = draft.task(TaskId(frame.task_id))
     attempt = draft.attempt(TaskId(frame.task_id), frame.attempt)
-    if task is None or attempt is None or not _same(attempt.token, frame.token):
+    if task is None or attempt is None or not same_token(attempt.token, frame.token):
         return ResultKind.REJECTED
     if task.status.is_terminal:
         return _kind_after_the_end(task, frame)
@@ -58,7 +71,8 @@ def _apply(draft: Draft, frame: ResultFrame, assigner: Assigner) -> ResultKind:
     return ResultKind.ACCEPTED
 
 
-def _same(token: str, other: str) -> bool:
+def same_token(token: str, other: str) -> bool:
+    """Whether both are the same, in a time that tells nothing (I5)."""
     return hmac.compare_digest(token.encode(), other.encode())
 
 
@@ -81,12 +95,13 @@ def _apply_failure(
     may_help = not_started or frame.can_retry
     if may_help and assigner.try_again(draft, task, surely_not_started=not_started):
         return ResultKind.SUPERSEDED
+    if not_started and assigner.wait(draft, task, attempt):
+        return ResultKind.SUPERSEDED
     if frame.status is ResultStatus.BUSY:
         draft.put_task(replace(task, status=TaskStatus.UNAVAILABLE, error_code="busy", retry_after_s=1))
     else:
-        draft.put_task(
-            replace(task, status=TaskStatus.FAILED, error_code=code, result_digest=result_digest(frame))
-        )
+        status = failed_status(task, code)
+        draft.put_task(replace(task, status=status, error_code=code, result_digest=result_digest(frame)))
     return ResultKind.ACCEPTED
 
 
@@ -102,6 +117,8 @@ def _end_task(draft: Draft, task: Task, attempt: Attempt, frame: ResultFrame) ->
     if attempt.status is not ended:
         draft.put_attempt(replace(attempt, status=ended, error_code=frame.error_code))
     draft.end_attempts(task.task_id, AttemptStatus.ABANDONED)
+    if attempt.number == draft.attempts_of(task.task_id)[-1].number:
+        draft.update_context(frame.context_update)
     status = TaskStatus.COMPLETED
     if failed:
         status = TaskStatus.FAILED

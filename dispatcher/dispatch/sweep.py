@@ -50,16 +50,30 @@ class Sweep:
         inbox answers.
         """
         idle = self.agents.idle_agents()
-        lost = await self.books.ledger.unanswered(idle, self.lost_after_s, BATCH) if idle else ()
+        return await self._publish_lost(idle, self.lost_after_s) if idle else 0
+
+    async def refill(self, agent_id: AgentId) -> None:
+        """The agent's queue was lost with all that was in it: publish again what has no result.
+
+        What its agent has already is answered from the inbox.
+        """
+        while await self._publish_lost((agent_id,), 0) == BATCH:
+            logger.info("task.refill", extra={"agent_id": agent_id})
+        self.books.outbox.poked.set()
+
+    async def _publish_lost(self, agents: Collection[AgentId], age_s: float) -> int:
+        lost = await self.books.ledger.unanswered(agents, age_s, BATCH)
         for attempt in lost:
             logger.warning("task.lost", extra={"task_id": attempt.task_id, "agent_id": attempt.agent_id})
-        await asyncio.gather(*(self._one(a.request_id, partial(publish_again, attempt=a)) for a in lost))
-        return len(lost)
+        changed = await asyncio.gather(
+            *(self._one(a.request_id, partial(publish_again, attempt=a)) for a in lost)
+        )
+        return sum(changed)
 
     async def _all(self, request_ids: Sequence[RequestId], decide: Decide) -> None:
         await asyncio.gather(*(self._one(request_id, decide) for request_id in request_ids))
 
-    async def _one(self, request_id: RequestId, decide: Decide) -> None:
+    async def _one(self, request_id: RequestId, decide: Decide) -> bool:
         """One request's change; a failing one is logged and does not hold up the others."""
         try:
             await self.books.update(request_id, decide)
@@ -67,3 +81,5 @@ class Sweep:
             raise
         except Exception:
             logger.exception("sweep.failed", extra={"request_id": request_id})
+            return False
+        return True

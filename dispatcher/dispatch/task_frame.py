@@ -24,15 +24,17 @@ def task_frame(due: Due, reply_to: str, queued_ms: int = 0) -> TaskFrame:
     """The frame to publish `queued_ms` after the attempt was claimed.
 
     `budget_ms` is the smaller of the attempt's time and what is left of the task's; 0 when that is over.
+    A long task has all that is left, and the attempt's time to start.
     """
     request, task, attempt = due.request, due.task, due.attempt
     remaining = (task.deadline_ms or due.now_ms) - due.now_ms - queued_ms
-    budget_ms = max(0, min(attempt.timeout_ms, remaining))
+    start_within_ms = max(0, min(attempt.timeout_ms, remaining))
+    budget_ms = start_within_ms if attempt.lease_ms is None else max(0, remaining)
     return TaskFrame(
         request_id=request.request_id,
         task_id=task.task_id,
         attempt=attempt.number,
-        idempotency_key=idempotency_key(request.request_id, task.position),
+        idempotency_key=task.idempotency_key or idempotency_key(request.request_id, task.position),
         token=attempt.token,
         agent_id=attempt.agent_id,
         capability=str(task.capability),
@@ -50,6 +52,8 @@ def task_frame(due: Due, reply_to: str, queued_ms: int = 0) -> TaskFrame:
             }
         ),
         budget_ms=budget_ms,
-        start_within_ms=budget_ms,
+        start_within_ms=start_within_ms,
+        lease_ms=attempt.lease_ms,
+        repeat=task.repeat,
         reply_to=reply_to,
     )

@@ -4,7 +4,7 @@ Every rule changes a state through `Draft`, which refuses what the tables do not
 an illegal change fails its own transaction instead of reaching the ledger.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from dispatcher.dispatch.ledger import Step
@@ -12,6 +12,7 @@ from dispatcher.dispatch.request import (
     Attempt,
     AttemptStatus,
     DecisionRecord,
+    PartialRecord,
     Request,
     RequestState,
     RequestStatus,
@@ -19,6 +20,7 @@ from dispatcher.dispatch.request import (
     Task,
     TaskStatus,
 )
+from dispatcher.dispatch.session import Question, SessionChange
 from dispatcher.errors import DispatcherError
 from dispatcher.identifiers import TaskId
 from dispatcher.intents.plan import Intent
@@ -33,7 +35,7 @@ TASK_TRANSITIONS: Mapping[TaskStatus, frozenset[TaskStatus]] = {
 
 ATTEMPT_TRANSITIONS: Mapping[AttemptStatus, frozenset[AttemptStatus]] = {
     AttemptStatus.DUE: frozenset(AttemptStatus),
-    AttemptStatus.PUBLISHED: frozenset(AttemptStatus) - {AttemptStatus.PUBLISHED},
+    AttemptStatus.PUBLISHED: frozenset(AttemptStatus),
     AttemptStatus.LAPSED: frozenset(
         {AttemptStatus.SUCCEEDED, AttemptStatus.FAILED, AttemptStatus.NOT_STARTED}
     ),
@@ -44,7 +46,8 @@ ATTEMPT_TRANSITIONS: Mapping[AttemptStatus, frozenset[AttemptStatus]] = {
 }
 """A result may come before the confirmation of its publish, and after its attempt was given up.
 
-PUBLISHED goes back to DUE where the broker lost it; DUE may follow DUE (a claim given back).
+PUBLISHED goes back to DUE where the broker lost it, and stays as it is when the agent renews its
+lease; DUE may follow DUE (a claim given back).
 """
 
 
@@ -64,6 +67,9 @@ class Draft:
         self._attempts = {(a.task_id, a.number): a for a in state.attempts}
         self._results: list[ResultRecord] = []
         self._decisions: list[DecisionRecord] = []
+        self._partials: list[PartialRecord] = []
+        self._context_update: dict[str, object] = {}
+        self._questions: tuple[Question, ...] | None = None
 
     @property
     def request(self) -> Request:
@@ -131,6 +137,24 @@ class Draft:
         """Keep a decision that this rule used."""
         self._decisions.append(record)
 
+    def put_partial(self, record: PartialRecord) -> None:
+        """Keep a piece of a result on its way."""
+        self._partials.append(record)
+
+    def update_context(self, update: Mapping[str, object]) -> None:
+        """Change the session's context; where there is no session, nothing is remembered."""
+        self._context_update.update(update)
+
+    def ask(self, questions: Sequence[Question]) -> None:
+        """Replace what the session's next message is asked to answer."""
+        self._questions = tuple(questions)
+
+    def allow_until(self, deadline_ms: int) -> None:
+        """Move the request's deadline back to `deadline_ms` where it is earlier."""
+        request = self.request
+        later = replace(request, deadline_ms=max(request.deadline_ms, deadline_ms))
+        self._state = replace(self._state, request=later)
+
     def finish(self, status: RequestStatus, answer: str) -> None:
         """End the request with its one answer (I1)."""
         if self.request.status is not RequestStatus.OPEN:
@@ -142,7 +166,26 @@ class Draft:
         """Everything changed, ready to be written."""
         attempts = sorted(self._attempts.values(), key=lambda a: (self._position(a), a.number))
         state = replace(self._state, tasks=tuple(self._tasks), attempts=tuple(attempts))
-        return Step(state=state, results=tuple(self._results), decisions=tuple(self._decisions))
+        return Step(
+            state=state,
+            results=tuple(self._results),
+            decisions=tuple(self._decisions),
+            partials=tuple(self._partials),
+            session=self._session_change(),
+        )
+
+    def _session_change(self) -> SessionChange | None:
+        request = self.request
+        if request.session_id is None or (not self._context_update and self._questions is None):
+            return None
+        return SessionChange(
+            caller=request.caller,
+            session_id=request.session_id,
+            user_id=request.user_id,
+            seen_version=request.session_version or 0,
+            update=self._context_update,
+            questions=self._questions,
+        )
 
     def _position(self, attempt: Attempt) -> int:
         task = self.task(attempt.task_id)

@@ -1,6 +1,7 @@
-"""Clients that wait for a request to end, in this process."""
+"""Clients that wait for a request to end, or watch it, in this process."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,36 +13,68 @@ from dispatcher.identifiers import RequestId
 
 LOOK_EVERY_S = 1.0
 """A wake-up that got lost costs one look into the ledger after this time."""
+EXPECTED = 1024
+"""Requests remembered between `expect` and `wait`; of one forgotten the ledger tells."""
+Bells = dict[RequestId, set[asyncio.Event]]
 
 
 class Waiters:
-    """At most `limit` clients at once; beyond, `wait` raises OverloadedError."""
+    """At most `limit` clients at once; beyond, `place` and `wait` raise OverloadedError."""
 
     def __init__(self, *, ledger: Ledger, clock: Clock, limit: int) -> None:
         self._ledger = ledger
         self._clock = clock
         self._limit = limit
-        self._waiting: dict[RequestId, set[asyncio.Event]] = {}
+        self._waiting: Bells = {}
+        self._watching: Bells = {}
         self._count = 0
         self._ended: dict[RequestId, RequestState] = {}
+        self._expected: OrderedDict[RequestId, RequestState | None] = OrderedDict()
         self._released = False
+
+    @property
+    def taken(self) -> int:
+        """How many places are taken."""
+        return self._count
+
+    @property
+    def is_released(self) -> bool:
+        """Whether nobody is to wait any longer."""
+        return self._released
+
+    def expect(self, request_id: RequestId) -> None:
+        """Prepare for a request that is about to be accepted, so that `wait` needs no look at first."""
+        self._expected[request_id] = None
+        if len(self._expected) > EXPECTED:
+            self._expected.popitem(last=False)
 
     def notify(self, state: RequestState) -> None:
         """Hand a committed state to whoever waits for it here."""
         request_id = state.request.request_id
-        if state.request.status is not RequestStatus.OPEN and request_id in self._waiting:
+        if state.request.status is RequestStatus.OPEN:
+            return
+        if request_id in self._expected:
+            self._expected[request_id] = state
+        if request_id in self._waiting:
             self._ended[request_id] = state
             self.wake(request_id)
 
+    def touch(self, request_id: RequestId) -> None:
+        """Make whoever watches the request look into the ledger; who waits for its end sleeps on."""
+        for bell in self._watching.get(request_id, ()):
+            bell.set()
+
     def wake(self, request_id: RequestId) -> None:
-        """Make whoever waits for the request look into the ledger."""
-        for event in self._waiting.get(request_id, ()):
-            event.set()
+        """Make whoever waits for the request or watches it look into the ledger."""
+        self.touch(request_id)
+        self._expected.pop(request_id, None)
+        for bell in self._waiting.get(request_id, ()):
+            bell.set()
 
     def release(self) -> None:
         """Shutting down: nobody waits any longer; every `wait` returns the state as it stands."""
         self._released = True
-        for request_id in self._waiting:
+        for request_id in (*self._waiting, *self._watching):
             self.wake(request_id)
 
     async def wait(self, request_id: RequestId, seconds: float) -> RequestState:
@@ -50,7 +83,12 @@ class Waiters:
         Cancelling the wait leaves the request running.
         """
         until = self._clock.monotonic() + seconds
-        with self._registered(request_id) as event:
+        with self.place(), self._expecting(request_id) as bell:
+            is_open = request_id in self._expected
+            if ended := self._expected.pop(request_id, None):
+                return ended
+            if is_open and seconds > 0 and not self._released:
+                await self.next_look(bell, seconds)
             while True:
                 state = self._ended.get(request_id) or await self._ledger.read(request_id)
                 if state is None:
@@ -59,30 +97,53 @@ class Waiters:
                 has_ended = state.request.status is not RequestStatus.OPEN
                 if has_ended or remaining <= 0 or self._released:
                     return state
-                await self._next_look(event, min(remaining, LOOK_EVERY_S))
-
-    @staticmethod
-    async def _next_look(event: asyncio.Event, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await event.wait()
-        except TimeoutError:
-            return
-        event.clear()
+                await self.next_look(bell, remaining)
 
     @contextmanager
-    def _registered(self, request_id: RequestId) -> Iterator[asyncio.Event]:
+    def place(self) -> Iterator[None]:
+        """One of the `limit` places; raises OverloadedError `too_many_waiting` where all are taken."""
         if self._count >= self._limit:
             raise OverloadedError("too many clients are waiting for answers", code="too_many_waiting")
-        event = asyncio.Event()
-        self._waiting.setdefault(request_id, set()).add(event)
         self._count += 1
         try:
-            yield event
+            yield
         finally:
             self._count -= 1
-            waiting = self._waiting[request_id]
-            waiting.discard(event)
-            if not waiting:
-                del self._waiting[request_id]
-                self._ended.pop(request_id, None)
+
+    @contextmanager
+    def watched(self, request_id: RequestId) -> Iterator[asyncio.Event]:
+        """A bell that rings at every change of the request that is committed here."""
+        with _rung(self._watching, request_id) as bell:
+            yield bell
+
+    @staticmethod
+    async def next_look(bell: asyncio.Event, seconds: float = LOOK_EVERY_S) -> None:
+        """Return when the bell rings, or when it is time to look without that."""
+        try:
+            async with asyncio.timeout(min(seconds, LOOK_EVERY_S)):
+                await bell.wait()
+        except TimeoutError:
+            return
+        bell.clear()
+
+    @contextmanager
+    def _expecting(self, request_id: RequestId) -> Iterator[asyncio.Event]:
+        with _rung(self._waiting, request_id) as bell:
+            try:
+                yield bell
+            finally:
+                if self._waiting[request_id] == {bell}:
+                    self._ended.pop(request_id, None)
+
+
+@contextmanager
+def _rung(bells: Bells, request_id: RequestId) -> Iterator[asyncio.Event]:
+    bell = asyncio.Event()
+    bells.setdefault(request_id, set()).add(bell)
+    try:
+        yield bell
+    finally:
+        hung = bells[request_id]
+        hung.discard(bell)
+        if not hung:
+            del bells[request_id]

@@ -1,11 +1,13 @@
 """Registering agents and keeping them registered; bodies are frames of the agent protocol."""
 
 import re
+from ipaddress import ip_address
 from typing import Any
 
 from fastapi import APIRouter, Security
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Scope
 
 from dispatcher.errors import RegistrationError, RequestError
 from dispatcher.gateway.auth import Guard, check_agent, identity_of
@@ -111,7 +113,7 @@ class AgentRoutes:
         agent_id = AgentId(frame.agent_id)
         check_agent(identity_of(request), agent_id)
         is_known = self._parts.registrar.describe_one(agent_id) is not None
-        registered = await self._parts.registrar.register(frame)
+        registered = await self._parts.registrar.register(frame, client=_other_host(request.scope))
         return json_response(registered, status=200 if is_known else 201)
 
     async def post_heartbeat(self, request: Request, agent_id: str) -> Response:
@@ -161,6 +163,17 @@ class AgentRoutes:
         if document.setdefault("agent_id", known) != known:
             raise refuse_field("/agent_id", "Must be the agent of the path.")
         return validate_document(model, document)
+
+
+def _other_host(scope: Scope) -> str | None:
+    """The address of the client, None where it is on this host: then both ends have one address."""
+    client, server = scope.get("client"), scope.get("server")
+    if client is None or (server is not None and client[0] == server[0]):
+        return None
+    try:
+        return None if ip_address(client[0]).is_loopback else str(client[0])
+    except ValueError:
+        return None
 
 
 def _own_agent(request: Request, agent_id: str) -> AgentId:

@@ -39,7 +39,13 @@ def identity_of(request: Request) -> Identity:
     return identity
 
 
+def sending_agent(identity: Identity) -> AgentId | None:
+    """The agent that this key is of; None where it may speak for any."""
+    is_one = identity.role is Role.AGENT and not identity.every_role
+    return AgentId(identity.subject) if is_one else None
+
+
 def check_agent(identity: Identity, agent_id: AgentId) -> None:
     """An agent's key is good for that agent only; raises RequestError `forbidden`."""
-    if identity.role is Role.AGENT and not identity.every_role and identity.subject != agent_id:
+    if sending_agent(identity) not in {None, agent_id}:
         raise RequestError("This key belongs to another agent.", code="forbidden")

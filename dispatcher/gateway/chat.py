@@ -1,6 +1,7 @@
 """Taking messages: answer them, or explain what would be done with them."""
 
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Security
@@ -8,26 +9,39 @@ from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dispatcher.dispatch.request import ChatMessage, RequestState, RequestStatus
+from dispatcher.dispatch.request import ChatMessage, RequestState
 from dispatcher.errors import OverloadedError, UnavailableError
 from dispatcher.gateway.auth import Guard, identity_of
 from dispatcher.gateway.body import digest_document
-from dispatcher.gateway.headers import prefers_async, read_idempotency_key
+from dispatcher.gateway.door import Door
+from dispatcher.gateway.events import stream_submitted
+from dispatcher.gateway.headers import prefers_async, prefers_events, read_idempotency_key
 from dispatcher.gateway.models import AcceptedReply, ChatBody, ExplanationReply, RequestReply, RouteBody
-from dispatcher.gateway.openapi import GUARDED, READS_BODY, header, problems, sends, takes
+from dispatcher.gateway.openapi import (
+    GUARDED,
+    READS_BODY,
+    RESUMES,
+    header,
+    problems,
+    sends,
+    streams,
+    takes,
+)
 from dispatcher.gateway.parts import GatewayParts, Submitted
 from dispatcher.gateway.receive import receive_document
 from dispatcher.gateway.reply import json_response
+from dispatcher.gateway.submission import submission_reply
 from dispatcher.gateway.validation import refuse_field, validate_document
-from dispatcher.gateway.view import explanation_view, request_view
+from dispatcher.gateway.view import explanation_view
 from dispatcher.identifiers import Capability
 from dispatcher.registry.access import Role
 
 _HEADERS = [
     header("Idempotency-Key", "1 to 128 visible ASCII characters, bare or quoted; yours alone."),
     header("Prefer", "`respond-async`: answer 202 as soon as the request is kept."),
+    RESUMES,
 ]
-_SENT = sends("Location", "Idempotency-Replayed", "Preference-Applied")
+_SENT = ("Location", "Idempotency-Replayed", "Preference-Applied")
 
 
 class HotRoute(APIRoute):
@@ -57,6 +71,7 @@ class ChatRoutes:
 
     def __init__(self, parts: GatewayParts) -> None:
         self._parts = parts
+        self._door = Door(parts.rules.max_arriving)
         guard = Security(Guard(parts.access, Role.CALLER, Role.ADMIN))
         self.router = APIRouter(tags=["chat"], dependencies=[guard], route_class=HotRoute)
         self.router.add_api_route(
@@ -64,8 +79,12 @@ class ChatRoutes:
             self.post_chat,
             methods=["POST"],
             responses={
-                200: {"model": RequestReply, "description": "The request has ended.", **_SENT},
-                202: {"model": AcceptedReply, "description": "The request goes on.", **_SENT},
+                200: {
+                    "model": RequestReply,
+                    "description": "The request has ended; or its events, up to that.",
+                    **streams(*_SENT),
+                },
+                202: {"model": AcceptedReply, "description": "The request goes on.", **sends(*_SENT)},
                 **problems(*GUARDED, *READS_BODY),
             },
             openapi_extra={**takes(ChatBody), "parameters": _HEADERS},
@@ -81,20 +100,29 @@ class ChatRoutes:
             openapi_extra=takes(RouteBody),
         )
 
+    @property
+    def hot_route(self) -> APIRoute:
+        """The route of `post_chat`."""
+        return next(one for one in self.router.routes if isinstance(one, HotRoute) and one.path == "/v1/chat")
+
     async def post_chat(self, request: Request) -> Response:
         """Answer a message, or keep it and say where the answer will be."""
         if self._parts.stopping():
             raise OverloadedError("This replica is shutting down; ask another one.", code="stopping")
-        key = read_idempotency_key(request.headers.getlist("idempotency-key"))
-        document = await receive_document(request, self._parts.rules)
-        body = validate_document(ChatBody, document)
-        wait_s = self._wait_s(body)
-        message = self._message(body, key, digest_document(document))
-        submitted = await self._parts.dispatcher.submit(message, identity_of(request))
+        with self._door.entering():
+            key = read_idempotency_key(request.headers.getlist("idempotency-key"))
+            document = await receive_document(request, self._parts.rules)
+            body = validate_document(ChatBody, document)
+            wait_s = self._wait_s(body)
+            message = self._message(body, key, digest_document(document))
+            submit = partial(self._parts.dispatcher.submit, message, identity_of(request))
+            if prefers_events(request.headers.getlist("accept")):
+                return stream_submitted(self._parts, request, submit)
+            submitted = await submit()
         if not prefers_async(request.headers.getlist("prefer")):
-            return _reply(submitted, await self._wait(submitted, wait_s))
+            return submission_reply(submitted, await self._wait(submitted, wait_s))
         state = await self._wait(submitted, 0) if submitted.replayed else None
-        response = _reply(submitted, state)
+        response = submission_reply(submitted, state)
         response.headers["Preference-Applied"] = "respond-async"
         return response
 
@@ -133,13 +161,3 @@ class ChatRoutes:
             idempotency_key=key,
             body_digest=digest,
         )
-
-
-def _reply(submitted: Submitted, state: RequestState | None) -> Response:
-    headers = {"Location": f"/v1/requests/{submitted.request_id}"}
-    if submitted.replayed:
-        headers["Idempotency-Replayed"] = "true"
-    if state is None or state.request.status is RequestStatus.OPEN:
-        accepted = {"request_id": submitted.request_id, "status": RequestStatus.OPEN}
-        return json_response(accepted, status=202, headers=headers)
-    return json_response(request_view(state), headers=headers)

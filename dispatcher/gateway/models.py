@@ -5,6 +5,7 @@ the tests hold every reply against them. Frames of the agent protocol are publis
 """
 
 import unicodedata
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints
@@ -105,6 +106,7 @@ class PartReply(Reply):
         "out_of_scope",
         "skipped",
         "cancelled",
+        "outcome_unknown",
     ]
     result: PartResult | None
     error: PartError | None
@@ -120,7 +122,7 @@ class RequestReply(Reply):
     """A request with its parts in the order asked; `answer` is null while it is open."""
 
     request_id: str
-    status: Literal["open", "completed", "partial", "failed", "fallback"]
+    status: Literal["open", "completed", "partial", "failed", "fallback", "cancelled"]
     answer: str | None
     parts: list[PartReply]
 
@@ -187,6 +189,48 @@ class IntentReply(Reply):
     inputs: dict[str, JsonValue]
     missing: list[str]
     waits_for: list[int]
+
+
+class PlanReply(Reply):
+    """What was understood of a message."""
+
+    language: str
+    intents: list[IntentReply]
+
+
+class DeliveryReply(Reply):
+    """An attempt at the intent at `position` reached its agent's queue, or its agent already."""
+
+    position: int
+    attempt: int
+    agent_id: str
+
+
+class ProgressReply(Reply):
+    """How far an attempt is by its agent's words; `fraction` in [0, 1] where it is known."""
+
+    position: int
+    attempt: int
+    fraction: float | None
+    note: str | None
+
+
+class PartialReply(Reply):
+    """A piece of a result on its way, by `sequence` from 0; another attempt begins anew.
+
+    The result that follows holds all of it.
+    """
+
+    position: int
+    attempt: int
+    sequence: int
+    result: PartResult
+
+
+class ResultReply(PartReply):
+    """What became of the intent at `position`."""
+
+    position: int
 
 
 class ExplanationReply(Reply):
@@ -287,6 +331,19 @@ class FieldProblem(Reply):
 
     pointer: str
     reason: str
+
+
+EVENT_DATA: Mapping[str, type[Reply]] = {
+    "accepted": AcceptedReply,
+    "plan": PlanReply,
+    "decision": DecisionReply,
+    "delivery": DeliveryReply,
+    "partial": PartialReply,
+    "result": ResultReply,
+    "answer": RequestReply,
+    "progress": ProgressReply,
+}
+"""What each event of a stream carries."""
 
 
 class Problem(BaseModel):

@@ -9,17 +9,31 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from dispatcher.gateway.models import ChatBody, Problem, RouteBody, TrialBody
+from dispatcher.gateway.dead_models import RetryBody
+from dispatcher.gateway.headers import EVENTS
+from dispatcher.gateway.models import EVENT_DATA, ChatBody, Problem, RouteBody, TrialBody
 from dispatcher.gateway.problem import MEDIA_TYPE
-from dispatcher.protocol.frames import DrainFrame, HeartbeatFrame, RegisterFrame, ResultFrame
+from dispatcher.protocol.frames import (
+    DrainFrame,
+    HeartbeatFrame,
+    PartialFrame,
+    ProgressFrame,
+    RegisterFrame,
+    RenewFrame,
+    ResultFrame,
+    StartedFrame,
+)
 
 _REFERENCE = "#/components/schemas/{model}"
-_BODIES = (ChatBody, RouteBody, TrialBody, RegisterFrame, HeartbeatFrame, DrainFrame, ResultFrame)
+REPORTS = (ResultFrame, StartedFrame, ProgressFrame, PartialFrame, RenewFrame)
+"""What an agent posts of a task."""
+_BODIES = (ChatBody, RouteBody, TrialBody, RetryBody, RegisterFrame, HeartbeatFrame, DrainFrame, *REPORTS)
 _PROBLEMS = {
     400: "A key in the query string.",
     401: "No key, or not a valid one.",
     403: "The key may not do that.",
     404: "Unknown, or not the key's own.",
+    406: "It is a stream of events only.",
     408: "The body came too slowly.",
     409: "In conflict with what is registered.",
     413: "The body is too large.",
@@ -38,6 +52,8 @@ _HEADERS = {
     "Location": "The request's address, to ask again.",
     "Idempotency-Replayed": "`true` when the key's first request is answered again.",
     "Preference-Applied": "`respond-async` when it was asked for.",
+    "Cache-Control": "`no-cache` of a stream, `no-store` of secrets.",
+    "X-Accel-Buffering": "`no`, of a stream: proxies pass it on at once.",
     "Retry-After": "Seconds after which another try makes sense.",
     "WWW-Authenticate": "How to send a key.",
 }
@@ -63,9 +79,13 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def takes(model: type[BaseModel]) -> dict[str, Any]:
-    """The documented request body of a route."""
-    schema = {"$ref": _REFERENCE.format(model=model.__name__)}
+def takes(*models: type[BaseModel]) -> dict[str, Any]:
+    """The documented request body of a route; of several frames, `type` says which one it is."""
+    references = {model: _REFERENCE.format(model=model.__name__) for model in models}
+    one_of = [{"$ref": reference} for reference in references.values()]
+    mapping = {model.model_fields["type"].default: to for model, to in references.items() if one_of[1:]}
+    discriminator = {"propertyName": "type", "mapping": mapping}
+    schema = {"oneOf": one_of, "discriminator": discriminator} if mapping else one_of[0]
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
@@ -78,6 +98,22 @@ def header(name: str, description: str) -> dict[str, Any]:
         "description": description,
         "schema": {"type": "string", "maxLength": 256},
     }
+
+
+RESUMES = header(
+    "Last-Event-ID", "The `id` of the last event that was received; the stream goes on after it."
+)
+"""What a stream can be resumed with."""
+
+
+def streams(*names: str) -> dict[str, Any]:
+    """The documented stream of events of a 200, sent with the named headers.
+
+    `x-event-data` has the model of each event's data.
+    """
+    data = {name: {"$ref": _REFERENCE.format(model=model.__name__)} for name, model in EVENT_DATA.items()}
+    content = {EVENTS: {"schema": {"type": "string"}, "x-event-data": data}}
+    return {"content": content, **sends(*names, "Cache-Control", "X-Accel-Buffering")}
 
 
 class DocumentedApp(FastAPI):
@@ -110,5 +146,6 @@ def _schemas() -> dict[str, Any]:
         if "properties" in schema:
             schema["additionalProperties"] = False
     definitions["RegisterFrame"]["properties"].pop("key")
-    _, others = models_json_schema([(Problem, "serialization")], ref_template=_REFERENCE)
+    replies: tuple[type[BaseModel], ...] = (Problem, *EVENT_DATA.values())
+    _, others = models_json_schema([(model, "serialization") for model in replies], ref_template=_REFERENCE)
     return {**definitions, **others["$defs"]}

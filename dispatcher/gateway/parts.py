@@ -1,13 +1,20 @@
 """What the gateway is built from: the protocols it calls and the rules it keeps."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from dispatcher.dispatch.cursor import Cursor
+from dispatcher.dispatch.dead_letter import Cause
+from dispatcher.dispatch.events import Event
+from dispatcher.dispatch.ledger import DeadEntry, DeadQuery
 from dispatcher.dispatch.request import ChatMessage, DecisionRecord, RequestState
+from dispatcher.dispatch.route_query import RouteList
 from dispatcher.identifiers import AgentId, Capability, LeaseId, RequestId, TaskId
 from dispatcher.intents.plan import Plan
 from dispatcher.protocol.declaration import Declaration
+from dispatcher.protocol.direct import DirectKeys
 from dispatcher.protocol.frames import HeartbeatFrame, RegisteredFrame, RegisterFrame
 from dispatcher.protocol.link import Settlement
 from dispatcher.registry.access import Identity
@@ -58,6 +65,10 @@ class ChatDispatcher(Protocol):
         """The state; None also for another caller's request."""
         ...
 
+    async def cancel(self, request_id: RequestId, identity: Identity) -> RequestState | None:
+        """End what has not ended; the state after it, None also for another caller's request."""
+        ...
+
     async def decisions(self, request_id: RequestId, identity: Identity) -> tuple[DecisionRecord, ...] | None:
         """The stored decisions; None also for another caller's request."""
         ...
@@ -67,11 +78,58 @@ class ChatDispatcher(Protocol):
         ...
 
 
+class FoundDead(Protocol):
+    """A dead letter and its request."""
+
+    @property
+    def entry(self) -> DeadEntry:
+        """What is dead."""
+        ...
+
+    @property
+    def state(self) -> RequestState | None:
+        """The request it belongs to; None for a frame that belongs to none."""
+        ...
+
+
+class DeadLetters(Protocol):
+    """Work that did not succeed; raises RequestError where there is no such thing."""
+
+    async def list(self, cause: Cause | None, wanted: DeadQuery) -> Sequence[DeadEntry]:
+        """Newest first."""
+        ...
+
+    async def show(self, dead_id: str) -> FoundDead:
+        """One of them."""
+        ...
+
+    async def retry(self, dead_id: str, to: AgentId | None = None) -> RequestId:
+        """Have it done again, by that agent if one is named; the new request."""
+        ...
+
+
+class RequestWatcher(Protocol):
+    """Tells what happens to a request while it happens."""
+
+    def place(self) -> AbstractContextManager[None]:
+        """A place among the clients that wait; entering raises OverloadedError where all are taken."""
+        ...
+
+    def follow(
+        self, request_id: RequestId, cursor: Cursor, quiet_s: float
+    ) -> AsyncGenerator[tuple[Event, ...]]:
+        """What happens after the cursor, up to the answer; nothing at all after a complete cursor.
+
+        An empty tuple says that nothing happened for `quiet_s` seconds, or that this replica stops.
+        """
+        ...
+
+
 class AgentRegistrar(Protocol):
     """Registers agents; all raise RegistrationError when a rule says no."""
 
-    async def register(self, frame: RegisterFrame) -> RegisteredFrame:
-        """Give an instance its lease."""
+    async def register(self, frame: RegisterFrame, *, client: str | None = None) -> RegisteredFrame:
+        """Give an instance its lease; `client` is the other host that asks, None if it is this one."""
         ...
 
     async def heartbeat_checked(self, frame: HeartbeatFrame) -> None:
@@ -177,8 +235,17 @@ class TextRanking(Protocol):
 Trial = Callable[[AgentId, Declaration, Sequence[str]], Awaitable[Sequence[TextRanking]]]
 """Rank texts as if the agent were registered with this declaration; changes nothing."""
 
-AcceptResult = Callable[[TaskId, bytes], Awaitable[Settlement]]
-"""Take an encoded result frame for a task; the settlement says whether it is stored."""
+AcceptResult = Callable[[TaskId, bytes, AgentId | None], Awaitable[Settlement]]
+"""Take an encoded result frame for a task, from the agent whose key it came with, if it is one.
+
+The settlement says whether it is stored; raises RequestError `result_refused` for a wrong token.
+"""
+
+AskRoute = Callable[[Capability, str, Identity], Awaitable[RouteList | None]]
+"""Who would take work of a capability in an environment now; None for what is unknown or not granted."""
+
+AgentKeys = Callable[[AgentId], Awaitable[DirectKeys | None]]
+"""An agent's keys for direct calls; None for one that is not registered or allows none."""
 
 Readiness = Callable[[], Mapping[str, str | None]]
 """Each part's name with None when it is ready, else one sentence that says why not."""
@@ -194,6 +261,12 @@ class GatewayRules:
     """From the headers to the last byte of a body; slower ones get 408."""
     default_wait_s: float = 30.0
     max_wait_s: float = 300.0
+    stream_stall_s: float = 30.0
+    """A reader of a stream that takes nothing for so long is cut off; it may resume."""
+    stream_quiet_s: float = 15.0
+    """A stream on which nothing happened for so long sends a comment, to keep it open."""
+    max_arriving: int = 256
+    """Messages being read, understood and stored at once; the next gets 503 unread."""
     docs: bool = True
     """Serve `/docs` and `/openapi.json`, both without a key."""
 
@@ -207,10 +280,14 @@ class GatewayParts:
     """Everything `create_app` needs. `stopping` turns true when shutdown begins and stays true."""
 
     dispatcher: ChatDispatcher
+    watcher: RequestWatcher
     registrar: AgentRegistrar
     access: AccessControl
     trial: Trial
+    ask_route: AskRoute
+    agent_keys: AgentKeys
     accept_result: AcceptResult
+    dead: DeadLetters
     readiness: Readiness
     rules: GatewayRules
     stopping: Callable[[], bool] = _never

@@ -1,4 +1,4 @@
-"""Reading requests back; other callers' requests do not exist."""
+"""Reading requests back and cancelling them; other callers' requests do not exist."""
 
 import re
 
@@ -38,6 +38,15 @@ class RequestRoutes:
             },
         )
         self.router.add_api_route(
+            "/v1/requests/{request_id}",
+            self.delete_request,
+            methods=["DELETE"],
+            responses={
+                200: {"model": RequestReply, "description": "The request as it stands now."},
+                **problems(*GUARDED, 404),
+            },
+        )
+        self.router.add_api_route(
             "/v1/requests/{request_id}/decisions",
             self.get_decisions,
             methods=["GET"],
@@ -49,26 +58,34 @@ class RequestRoutes:
 
     async def get_request(self, request: Request, request_id: str) -> Response:
         """How a request stands, with its parts so far."""
-        state = await self._parts.dispatcher.read(_known_form(request_id), identity_of(request))
+        state = await self._parts.dispatcher.read(known_form(request_id), identity_of(request))
         if state is None:
-            raise _unknown()
+            raise unknown()
+        return json_response(request_view(state))
+
+    async def delete_request(self, request: Request, request_id: str) -> Response:
+        """Cancel a request: what runs is told to stop, what ended stays as it is; nothing is undone."""
+        state = await self._parts.dispatcher.cancel(known_form(request_id), identity_of(request))
+        if state is None:
+            raise unknown()
         return json_response(request_view(state))
 
     async def get_decisions(self, request: Request, request_id: str) -> Response:
         """Why each intent of a request went where it went."""
         identity = identity_of(request)
-        records = await self._parts.dispatcher.decisions(_known_form(request_id), identity)
+        records = await self._parts.dispatcher.decisions(known_form(request_id), identity)
         if records is None:
-            raise _unknown()
+            raise unknown()
         return json_response({"request_id": request_id, "decisions": records_view(records, identity)})
 
 
-def _known_form(request_id: str) -> RequestId:
+def known_form(request_id: str) -> RequestId:
     """No other form was ever given out, so nothing else needs to be looked up."""
     if not _REQUEST_ID.fullmatch(request_id):
-        raise _unknown()
+        raise unknown()
     return RequestId(request_id)
 
 
-def _unknown() -> RequestError:
+def unknown() -> RequestError:
+    """What is not there, or not the caller's own."""
     return RequestError("You have no request of this id.", code="not_found")

@@ -1,19 +1,20 @@
-"""Where agents over HTTP call back with a result."""
+"""Where agents over HTTP call back, with a result or with what happens on the way to it."""
 
 from fastapi import APIRouter, Security
 from starlette.requests import Request
 from starlette.responses import Response
 
 from dispatcher.errors import RequestError, UnavailableError
-from dispatcher.gateway.auth import Guard
-from dispatcher.gateway.openapi import GUARDED, READS_BODY, problems, takes
+from dispatcher.gateway.auth import Guard, identity_of, sending_agent
+from dispatcher.gateway.openapi import GUARDED, READS_BODY, REPORTS, problems, takes
 from dispatcher.gateway.parts import GatewayParts
 from dispatcher.gateway.receive import receive_bytes
 from dispatcher.identifiers import TaskId
-from dispatcher.protocol.frames import ResultFrame
 from dispatcher.protocol.link import Settlement
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
 from dispatcher.registry.access import Role
+
+_STORED = "The frame is stored: a task's first result counts, and signals of its newest attempt."
 
 
 class ResultRoutes:
@@ -28,18 +29,23 @@ class ResultRoutes:
             methods=["POST"],
             status_code=204,
             responses={
-                204: {"description": "The result is stored; what it changed, the attempt's token decides."},
+                204: {"description": _STORED},
                 **problems(*GUARDED, *READS_BODY),
             },
-            openapi_extra=takes(ResultFrame),
+            openapi_extra=takes(*REPORTS),
         )
 
     async def post_result(self, request: Request, task_id: str) -> Response:
-        """Take a task's result; post it again after a 503."""
+        """Take a task's result, or a signal of an agent that answered 202; post it again after a 503.
+
+        An agent that declares `leases` keeps a long task (`lease_ms`) by posting `started` when it
+        begins and `renew` at least once in every `lease_ms` from then on.
+        """
         body = await receive_bytes(request, MAX_FRAME_BYTES, self._parts.rules.body_timeout_s)
-        settlement = await self._parts.accept_result(TaskId(task_id), body)
+        sender = sending_agent(identity_of(request))
+        settlement = await self._parts.accept_result(TaskId(task_id), body, sender)
         if settlement is Settlement.DEAD:
-            raise RequestError("This is not a result frame of that task.", code="unreadable_result")
+            raise RequestError("This is neither a result nor a signal frame of that task.", code="unreadable_result")
         if settlement is Settlement.REQUEUE:
-            raise UnavailableError("the result can't be stored now")
+            raise UnavailableError("what was posted can't be stored now")
         return Response(status_code=204)

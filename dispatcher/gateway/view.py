@@ -8,11 +8,21 @@ from dataclasses import asdict
 
 import orjson
 
+from dispatcher.dispatch.dead_letter import cause_of
+from dispatcher.dispatch.events import Event, EventKind
+from dispatcher.dispatch.ledger import DeadEntry
 from dispatcher.dispatch.part import parts
-from dispatcher.dispatch.request import DecisionRecord, RequestState
+from dispatcher.dispatch.request import (
+    Attempt,
+    DecisionRecord,
+    PartialRecord,
+    RequestState,
+    RequestStatus,
+    Task,
+)
 from dispatcher.gateway.parts import Explanation, TextRanking
 from dispatcher.gateway.reply import encode
-from dispatcher.identifiers import Capability
+from dispatcher.identifiers import Capability, TaskId
 from dispatcher.intents.plan import Intent
 from dispatcher.registry.access import Identity
 from dispatcher.registry.description import AgentDescription
@@ -45,6 +55,31 @@ def request_view(state: RequestState) -> Document:
 def records_view(records: Iterable[DecisionRecord], identity: Identity) -> list[Document]:
     """Stored decisions as this identity may see them."""
     return [_decision_view(r.position, r.number, orjson.loads(r.document), identity) for r in records]
+
+
+def event_view(event: Event, identity: Identity) -> Document:
+    """What an event says, as this identity may see it."""
+    state = event.state
+    match event.record:
+        case None:
+            return _whole_view(event.kind, state, identity)
+        case DecisionRecord() as record:
+            return records_view([record], identity)[0]
+        case Attempt() as attempt:
+            return _attempt_view(event.kind, attempt, state)
+        case PartialRecord() as partial:
+            return _partial_view(partial, state)
+        case Task() as task:
+            return {"position": task.position, **asdict(parts(state)[task.position])}
+
+
+def _whole_view(kind: EventKind, state: RequestState, identity: Identity) -> Document:
+    if kind is EventKind.ACCEPTED:
+        return {"request_id": state.request.request_id, "status": RequestStatus.OPEN}
+    if kind is EventKind.PLAN:
+        intents = [_intent_view(intent, identity) for intent in state.intents]
+        return {"language": state.request.language, "intents": intents}
+    return request_view(state)
 
 
 def explanation_view(explanation: Explanation, identity: Identity) -> Document:
@@ -98,6 +133,28 @@ def _decision_view(position: int, number: int, decision: Document, identity: Ide
     return view
 
 
+def _attempt_view(kind: EventKind, attempt: Attempt, state: RequestState) -> Document:
+    named: Document = {"position": _position(attempt.task_id, state), "attempt": attempt.number}
+    if kind is EventKind.DELIVERY:
+        return {**named, "agent_id": attempt.agent_id}
+    said = attempt.progress or {}
+    return {**named, "fraction": said.get("fraction"), "note": said.get("note")}
+
+
+def _partial_view(partial: PartialRecord, state: RequestState) -> Document:
+    result = orjson.loads(partial.document)
+    return {
+        "position": _position(partial.task_id, state),
+        "attempt": partial.attempt,
+        "sequence": partial.sequence,
+        "result": {"text": result["text"], "data": result["data"]},
+    }
+
+
+def _position(task_id: TaskId, state: RequestState) -> int:
+    return next(task.position for task in state.tasks if task.task_id == task_id)
+
+
 def _shows(capability: object, identity: Identity) -> bool:
     return isinstance(capability, str) and identity.allows(Capability(capability))
 
@@ -141,3 +198,40 @@ def _ranking_view(ranking: TextRanking, declared: frozenset[str]) -> Document:
             for rank in ranking.capabilities
         ],
     }
+
+
+def dead_view(entry: DeadEntry) -> Document:
+    """A dead letter in a list."""
+    frame = entry.frame
+    known = {
+        name: getattr(entry, name)
+        for name in ("dead_id", "error_code", "ended_ms", "caller", "request_id", "capability", "agent_id")
+    }
+    return {
+        **known,
+        "cause": cause_of(entry.error_code),
+        "status": entry.status,
+        "attempts": entry.attempts,
+        "retries": entry.retries,
+        "retried_as": entry.retried_as,
+        "source": frame.source if frame else None,
+        "size_bytes": frame.size_bytes if frame else None,
+    }
+
+
+def dead_letter_view(entry: DeadEntry, state: RequestState | None) -> Document:
+    """One dead letter with everything known of it."""
+    task = next((t for t in state.tasks if t.task_id == entry.dead_id), None) if state else None
+    attempts = state.attempts_of(task.task_id) if state and task else ()
+    return {
+        **dead_view(entry),
+        "text": state.intents[task.position].text if state and task else None,
+        "inputs": dict(task.inputs) if task else {},
+        "tried": [_tried(attempt) for attempt in attempts],
+        "body": entry.frame.body if entry.frame else None,
+    }
+
+
+def _tried(attempt: Attempt) -> Document:
+    names = ("number", "agent_id", "status", "error_code", "published_ms", "started_ms", "finished_ms")
+    return {name: getattr(attempt, name) for name in names}

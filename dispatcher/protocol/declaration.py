@@ -71,10 +71,13 @@ class Declaration(BaseModel):
     cost: Annotated[float, Field(ge=0)] | None = None
     priority: Annotated[int, Field(ge=0, le=9)] = 5
     direct_fallback: bool = False
+    leases: bool = False
+    """Whether it knows long tasks: says `started` and renews the lease of a task with `lease_ms`."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values, for storing and for digests; equal declarations give equal documents.
 
         Fields that came after the first release are left out where they are not set: digests stay.
         """
-        return self.model_dump(mode="json", exclude={"endpoint"} if self.endpoint is None else None)
+        later = {name for name in ("endpoint", "leases") if not getattr(self, name)}
+        return self.model_dump(mode="json", exclude=later)

@@ -61,6 +61,12 @@ class TaskFrame(Frame):
     `budget_ms` is what remains of the attempt when the frame is published; a receiver that
     can't start within `start_within_ms` answers `expired` without running. `hop` counts
     forwardings between dispatchers (0 here).
+
+    `lease_ms` marks a long task. Its agent says `started`, acknowledges the delivery at once instead
+    of holding it, and says `renew` at least once in every `lease_ms` while the handler runs.
+
+    `repeat` counts how often an operator had the task done again under its old key: what succeeded is
+    told again, what failed may run again if it is idempotent.
     """
 
     type: Literal["task"] = "task"
@@ -75,8 +81,10 @@ class TaskFrame(Frame):
     context: TaskContext = TaskContext()
     budget_ms: Annotated[int, Field(ge=0)]
     start_within_ms: Annotated[int, Field(ge=0)]
+    lease_ms: Annotated[int, Field(ge=1)] | None = None
     reply_to: str
     hop: Annotated[int, Field(ge=0)] = 0
+    repeat: Annotated[int, Field(ge=0)] = 0
     traceparent: str | None = None
 
 
@@ -140,7 +148,7 @@ class AttemptSignal(Frame):
 
 
 class StartedFrame(AttemptSignal):
-    """The handler began."""
+    """The handler is about to begin; for a long task its lease runs from here."""
 
     type: Literal["started"] = "started"
 
@@ -150,11 +158,11 @@ class ProgressFrame(AttemptSignal):
 
     type: Literal["progress"] = "progress"
     fraction: Annotated[float, Field(ge=0, le=1)] | None = None
-    note: Annotated[str, Field(max_length=500)] | None = None
+    note: Annotated[Text, Field(max_length=500)] | None = None
 
 
 class PartialFrame(AttemptSignal):
-    """A piece of the result, in order by `sequence` from 0."""
+    """A piece of the result, in order by `sequence` from 0. The result frame still holds all of it."""
 
     type: Literal["partial"] = "partial"
     sequence: Annotated[int, Field(ge=0)]
@@ -162,14 +170,19 @@ class PartialFrame(AttemptSignal):
 
 
 class RenewFrame(AttemptSignal):
-    """The handler still runs: extend the attempt's lease by `extend_ms`."""
+    """The handler still runs: the attempt's lease runs anew, for the task frame's `lease_ms`."""
 
     type: Literal["renew"] = "renew"
-    extend_ms: Annotated[int, Field(ge=1)]
+
+
+SignalFrame = StartedFrame | ProgressFrame | PartialFrame | RenewFrame
+"""Says how an attempt goes on. Counts only from the newest attempt, and may be lost (I3)."""
+ReportFrame = Annotated[ResultFrame | SignalFrame, Field(discriminator="type")]
+"""What agents send to the result exchange."""
 
 
 class CancelFrame(Frame):
-    """Dispatcher to agent: stop working on this task."""
+    """Dispatcher to every instance of an agent: stop working on this task."""
 
     type: Literal["cancel"] = "cancel"
     request_id: Identifier

@@ -32,6 +32,11 @@ class Delivery(Protocol):
         ...
 
     @property
+    def since(self) -> float:
+        """From when its budget runs, in monotonic seconds: as early as the transport knows of it."""
+        ...
+
+    @property
     def is_lost(self) -> bool:
         """Whether its connection ended: settling does nothing any more, it is delivered again."""
         ...
@@ -57,6 +62,20 @@ class Link(Protocol):
 
     async def publish_result(self, frame: bytes) -> None:
         """Return once the result frame is stored by the transport; raises `DeliveryError` otherwise."""
+        ...
+
+    async def publish_signal(self, frame: bytes) -> None:
+        """Return once a signal frame is stored by the transport; raises `DeliveryError` otherwise.
+
+        A transport may drop signals that nobody took for a minute.
+        """
+        ...
+
+    def controls(self, agent_id: AgentId) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Encoded frames for every instance of the agent (`cancel`) that arrive inside the block.
+
+        What is sent while the connection is down is lost.
+        """
         ...
 
     def deliveries(

@@ -14,12 +14,15 @@ DELIVERY_LIMIT = 4
 """Broker redeliveries before a task is dead-lettered: a net above our own three attempts."""
 MAX_QUEUE_LENGTH = 100_000
 DEAD_LETTER_TTL_MS = 7 * 24 * 3600 * 1000
+SIGNAL_TTL_MS = 60_000
+"""Signals are about attempts that run now."""
 MAX_REPLICA_QUEUE_LENGTH = 10_000
 """Heartbeats and wake-ups are worth nothing when old: beyond this the oldest are dropped."""
 MAX_FRAME_BYTES = 1_048_576
 """Larger frames are refused before publishing; an oversized one would break its whole channel."""
 
 RESULTS_KEY = "results"
+SIGNALS_KEY = "signals"
 REGISTRY_KEY = "registry"
 """Routing keys of the result and registry exchanges."""
 REGISTRY_CHANGED = "registry_changed"
@@ -30,9 +33,14 @@ QueueArguments = Mapping[str, str | int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """All names under one prefix, so that several dispatchers can share a broker."""
+    """All names under one prefix, so that several dispatchers can share a broker.
+
+    At `max_queue_length` waiting tasks an agent's queue refuses the next one. Like all arguments it
+    can't be changed in place: queues that exist have to be deleted first.
+    """
 
     prefix: str = "ard"
+    max_queue_length: int = MAX_QUEUE_LENGTH
 
     @property
     def task_exchange(self) -> str:
@@ -41,12 +49,12 @@ class Topology:
 
     @property
     def dead_exchange(self) -> str:
-        """Direct; the routing key is the agent id, for results the name of their dead queue."""
+        """Direct; the routing key is the agent id, for results `dead_results_key`."""
         return f"{self.prefix}.dead"
 
     @property
     def result_exchange(self) -> str:
-        """Direct, with the one key `results`."""
+        """Direct, with the keys `results` and `signals`."""
         return f"{self.prefix}.result"
 
     @property
@@ -65,9 +73,19 @@ class Topology:
         return f"{self.prefix}.wake"
 
     @property
+    def control_exchange(self) -> str:
+        """Direct; the routing key is the agent id, every instance's own queue is bound: cancellations."""
+        return f"{self.prefix}.control"
+
+    @property
     def results_queue(self) -> str:
         """Durable, consumed by every replica."""
         return f"{self.prefix}.results.{QUEUE_VERSION}"
+
+    @property
+    def signals_queue(self) -> str:
+        """Durable, consumed by every replica that knows signals."""
+        return f"{self.prefix}.signals.{QUEUE_VERSION}"
 
     @property
     def registry_queue(self) -> str:
@@ -78,14 +96,20 @@ class Topology:
         """The agent's queue, shared by all its instances."""
         return f"{self.prefix}.task.{agent_id}.{QUEUE_VERSION}"
 
-    def dead_queue(self, agent_id: AgentId) -> str:
-        """Where the agent's unreadable, exhausted and expired messages wait for an operator."""
-        return f"{self.prefix}.dead.{agent_id}.{QUEUE_VERSION}"
+    @property
+    def dead_queue(self) -> str:
+        """Tasks and results that were given up; consumed by every replica, which keeps them in the ledger."""
+        return f"{self.prefix}.dead.{QUEUE_VERSION}"
 
     @property
-    def dead_results_queue(self) -> str:
-        """Where result frames that nobody can read, or that always fail, wait for an operator."""
+    def dead_results_key(self) -> str:
+        """What result frames that nobody can read, or that always fail, are given up under."""
         return f"{self.prefix}.dead-results.{QUEUE_VERSION}"
+
+    @property
+    def canary_queue(self) -> str:
+        """How the names of queues begin that are made for a moment, to see whether new ones answer."""
+        return f"{self.prefix}.canary"
 
     def replica_queue(self, replica_id: ReplicaId) -> str:
         """Exclusive to one running replica: wake-ups, heartbeats, registry changes."""
@@ -104,11 +128,11 @@ class Topology:
             "x-dead-letter-routing-key": agent_id,
             "x-dead-letter-strategy": "at-least-once",
             "x-overflow": "reject-publish",
-            "x-max-length": MAX_QUEUE_LENGTH,
+            "x-max-length": self.max_queue_length,
         }
 
     def dead_arguments(self) -> QueueArguments:
-        """Kept seven days or MAX_QUEUE_LENGTH messages, whichever comes first."""
+        """Kept until a replica took it: seven days or MAX_QUEUE_LENGTH messages at most."""
         return {
             "x-queue-type": "quorum",
             "x-max-length": MAX_QUEUE_LENGTH,
@@ -120,7 +144,15 @@ class Topology:
         return {
             "x-queue-type": "classic",
             "x-dead-letter-exchange": self.dead_exchange,
-            "x-dead-letter-routing-key": self.dead_results_queue,
+            "x-dead-letter-routing-key": self.dead_results_key,
+        }
+
+    def signals_arguments(self) -> QueueArguments:
+        """Classic and durable; what is old or too much is dropped, the oldest first."""
+        return {
+            "x-queue-type": "classic",
+            "x-max-length": MAX_QUEUE_LENGTH,
+            "x-message-ttl": SIGNAL_TTL_MS,
         }
 
     def registry_arguments(self) -> QueueArguments:

@@ -17,7 +17,7 @@ EVERY_CHANNEL = frozenset({"in-process", "rabbitmq", "http"})
 HTTP = "http"
 
 
-def _no_flaw(_endpoint: str) -> str | None:
+def _no_flaw(_endpoint: str, _client: str | None) -> str | None:
     return None
 
 
@@ -29,8 +29,8 @@ class AdmissionRules:
     default_environment: str
     channels: frozenset[str] = EVERY_CHANNEL
     """The channels on which this dispatcher reaches agents; what declares another one can't get tasks."""
-    endpoint_flaw: Callable[[str], str | None] = _no_flaw
-    """Why an endpoint must not be called; asked again whenever it is."""
+    endpoint_flaw: Callable[[str, str | None], str | None] = _no_flaw
+    """Why an endpoint, registered by that client, must not be called; asked again whenever it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +40,8 @@ class Admission:
     agent: Agent
     instance: Instance
     contracts: tuple[CapabilityContract, ...]
+    ended: frozenset[LeaseId] = frozenset()
+    """The leases that end with it, all of them of instances that are OFFLINE."""
 
 
 def admit(
@@ -49,8 +51,9 @@ def admit(
     others: Sequence[Instance],
     contracts: Mapping[Capability, CapabilityContract],
     rules: AdmissionRules,
+    client: str | None = None,
 ) -> Admission:
-    """Apply every rule; `others` are the stored instances.
+    """Apply every rule; `others` are the stored instances, `client` is as in `Registrar.register`.
 
     A declaration that differs from the stored one replaces it for all instances, so that a
     rolling upgrade works.
@@ -61,7 +64,7 @@ def admit(
     agent_id, declaration = AgentId(frame.agent_id), frame.declaration
     check_declaration(declaration)
     _check_channel(declaration, rules.channels)
-    _check_endpoint(declaration, rules)
+    _check_endpoint(declaration, rules, client)
     instance = Instance(
         agent_id=agent_id,
         name=frame.instance_name,
@@ -70,10 +73,13 @@ def admit(
         inbox=InboxKind(frame.inbox),
         inbox_id=frame.inbox_id,
     )
-    check_lease(instance, declaration, others, rules.liveness)
+    ended = check_lease(instance, declaration, others, rules.liveness)
     agent = declared_agent(agent_id, declaration, rules.default_environment)
     return Admission(
-        agent=agent, instance=instance, contracts=contracts_to_set(agent_id, declaration, contracts)
+        agent=agent,
+        instance=instance,
+        contracts=contracts_to_set(agent_id, declaration, contracts),
+        ended=ended,
     )
 
 
@@ -86,7 +92,7 @@ def _check_channel(declaration: Declaration, channels: frozenset[str]) -> None:
         )
 
 
-def _check_endpoint(declaration: Declaration, rules: AdmissionRules) -> None:
+def _check_endpoint(declaration: Declaration, rules: AdmissionRules, client: str | None) -> None:
     is_needed, endpoint = declaration.channel == HTTP, declaration.endpoint
     if is_needed != (endpoint is not None):
         raise RegistrationError(
@@ -94,5 +100,5 @@ def _check_endpoint(declaration: Declaration, rules: AdmissionRules) -> None:
             code="endpoint_mismatch",
             fields=("endpoint",),
         )
-    if endpoint is not None and (flaw := rules.endpoint_flaw(endpoint)):
+    if endpoint is not None and (flaw := rules.endpoint_flaw(endpoint, client)):
         raise RegistrationError(f"the endpoint {flaw}", code="endpoint_refused", fields=("endpoint",))

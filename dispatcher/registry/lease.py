@@ -3,12 +3,14 @@
 A lease fences only an older one of the same instance name, never a sibling's. Only a shared
 inbox keeps two instances from running one task twice, so a private one allows no live sibling.
 A fenced process may still run a task, and only its own inbox knows of it: whoever takes the
-name over brings that inbox or waits until the process is OFFLINE.
+name over brings that inbox or waits until the process is OFFLINE. An OFFLINE one may only be stopped
+or cut off: whoever is let in beside it ends its lease, so that it starts nothing when it comes back.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from dispatcher.errors import RegistrationError
+from dispatcher.identifiers import LeaseId
 from dispatcher.protocol.declaration import Declaration
 from dispatcher.registry.agent import InboxKind, Instance, LivenessRules
 from dispatcher.registry.liveness import is_live
@@ -16,10 +18,11 @@ from dispatcher.registry.liveness import is_live
 
 def check_lease(
     instance: Instance, declaration: Declaration, others: Iterable[Instance], rules: LivenessRules
-) -> None:
-    """Refuse an instance that could make a task run twice.
+) -> frozenset[LeaseId]:
+    """Refuse an instance that could make a task run twice; the leases that end as its own begins.
 
-    `others` may hold its own older lease and instances of other agents.
+    `others` may hold its own older lease and instances of other agents. The leases are those of
+    instances that are OFFLINE, and would have been in its way otherwise.
 
     Raises:
         RegistrationError: `memory_inbox_not_idempotent` with the capabilities as `fields`,
@@ -35,38 +38,33 @@ def check_lease(
     others = tuple(others)
     if any(_is_another(other, instance) and other.instance_id == instance.instance_id for other in others):
         raise RegistrationError("another instance has this instance_id", code="instance_id_taken")
-    siblings = live_siblings(instance, others, rules)
-    if any(one.inbox.is_private or instance.inbox.is_private for one in siblings):
+    rivals = [other for other in others if _is_rival(other, instance)]
+    if any(is_live(rival.seen_age_s, rules) for rival in rivals):
         raise RegistrationError(
             "several instances need an inbox they share; another one is alive", code="private_inbox"
         )
-    if _only_once(declaration) and _forgotten_lives(instance, others, rules):
+    older = [other for other in others if _only_once(declaration) and _is_forgotten(other, instance)]
+    if any(is_live(process.seen_age_s, rules) for process in older):
         raise RegistrationError(
             f"{instance.name!r} is alive with another inbox; use the same inbox file, "
             "or wait until the old instance is offline",
             code="private_inbox",
         )
+    return frozenset(one.lease_id for one in (*rivals, *older))
 
 
-def live_siblings(instance: Instance, others: Iterable[Instance], rules: LivenessRules) -> Sequence[Instance]:
-    """The agent's other instances that are not OFFLINE; a draining one still runs what it has."""
-    return [
-        other
-        for other in others
-        if other.agent_id == instance.agent_id
-        and _is_another(other, instance)
-        and is_live(other.seen_age_s, rules)
-    ]
+def _is_rival(other: Instance, instance: Instance) -> bool:
+    """Whether it is another instance of the agent, and they don't share an inbox; draining or not."""
+    is_sibling = other.agent_id == instance.agent_id and _is_another(other, instance)
+    return is_sibling and (other.inbox.is_private or instance.inbox.is_private)
 
 
-def _forgotten_lives(instance: Instance, others: Iterable[Instance], rules: LivenessRules) -> bool:
-    """Whether an older process of that name may still run what the new one's inbox doesn't know."""
-    return any(
-        not _is_another(other, instance)
-        and is_live(other.seen_age_s, rules)
-        and InboxKind.SQLITE in (instance.inbox, other.inbox)
-        and not _remembers(instance, other)
-        for other in others
+def _is_forgotten(older: Instance, instance: Instance) -> bool:
+    """Whether it is a process of that name which may have run what the new one's inbox doesn't know."""
+    return (
+        not _is_another(older, instance)
+        and InboxKind.SQLITE in (instance.inbox, older.inbox)
+        and not _remembers(instance, older)
     )
 
 

@@ -14,7 +14,7 @@ _BY_LIVENESS = (Liveness.ALIVE, Liveness.SUSPECT, Liveness.OFFLINE)
 class Observation:
     """One instance, when it was last heard of, and its last heartbeat.
 
-    `seen_at` is in seconds of this process's monotonic clock (I10).
+    `seen_at` is in seconds of this process's hearing, which is monotonic (I10).
     """
 
     instance: Instance

@@ -1,9 +1,8 @@
 """Registrations, heartbeats and departures: keeps the stored registry and the live view in step.
 
 Changes of one process are made one after the other, under one lock. Another replica may write
-between a check and the write that follows, so every registration is checked again after it was
-stored and takes itself back if it then breaks a rule. What is stored can be routed to: the
-agent's queue exists before.
+between a check and the write that follows: then nothing is written, and the registration is
+checked again. What is stored can be routed to: the agent's queue exists before.
 """
 
 import asyncio
@@ -11,19 +10,24 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dispatcher.errors import RegistrationError
+from dispatcher.errors import ConfigurationError, DeliveryError, RegistrationError, UnavailableError
 from dispatcher.identifiers import AgentId, Capability, LeaseId, new_id
 from dispatcher.protocol.frames import HeartbeatFrame, RegisteredFrame, RegisterFrame
 from dispatcher.registry.admission import Admission, AdmissionRules, admit
 from dispatcher.registry.agent import Instance
 from dispatcher.registry.declaration import warnings
 from dispatcher.registry.description import AgentDescription, describe_agent
-from dispatcher.registry.lease import check_lease
-from dispatcher.registry.repository import AgentRepository, CapabilityContract, RegistrySnapshot
-from dispatcher.registry.schema import contracts_to_set
+from dispatcher.registry.repository import AgentRepository, Basis, CapabilityContract, RegistrySnapshot
 from dispatcher.registry.view import LiveView
 
 _log = logging.getLogger(__name__)
+
+STORE_TRIES = 20
+"""How often a registration that others overtook is checked again."""
+
+
+async def _trust(_endpoint: str, _client: str | None) -> None:
+    """For a dispatcher that calls no endpoints."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +36,15 @@ class Effects:
 
     on_change: Callable[[RegistrySnapshot], Awaitable[None]]
     """A declaration changed; called with one snapshot at a time, and again if it failed."""
-    prepare: Callable[[AgentId], Awaitable[None]]
-    """The agent's queue has to exist. Idempotent; called before the registration is stored."""
+    prepare: Callable[[AgentId, str], Awaitable[None]]
+    """What the agent's declared channel needs, a queue say, has to exist.
+
+    Idempotent; called before the registration is stored.
+    """
     announce: Callable[[], Awaitable[None]]
     """The other replicas should refresh."""
+    reach: Callable[[str, str | None], Awaitable[None]] = _trust
+    """Call an endpoint that this client registers; raises DeliveryError with the reason if it can't be."""
 
 
 class Registrar:
@@ -67,21 +76,23 @@ class Registrar:
             self._view.apply(await self._repository.load())
             await self._follow()
 
-    async def register(self, frame: RegisterFrame) -> RegisteredFrame:
+    async def register(self, frame: RegisterFrame, *, client: str | None = None) -> RegisteredFrame:
         """Give an instance a lease, and fence an older one of the same instance name.
 
-        An unchanged declaration changes nothing but the lease.
+        An unchanged declaration changes nothing but the lease. `client` is the address of the other
+        host that it came from; None where it came from this one or nobody can tell.
 
         Raises:
             RegistrationError: A rule was broken; nothing of the registration stays.
-            UnavailableError, ConfigurationError: There is no queue for the agent; nothing stays.
+            UnavailableError: There is no queue for the agent; nothing stays.
         """
         async with self._lock:
-            await self._admit(frame)
-        # Unlocked, for the broker may take its time; a queue whose agent is then refused harms nobody.
-        await self._effects.prepare(AgentId(frame.agent_id))
+            await self._admit(frame, client)
+        # Unlocked, for both may take their time; a queue whose agent is then refused harms nobody.
+        await self._reach(frame.declaration.endpoint, client)
+        await self._prepare(AgentId(frame.agent_id), frame.declaration.channel)
         async with self._lock:
-            admission = await self._store(frame)
+            admission = await self._store(frame, client)
             await self._follow()
         await self._effects.announce()
         _log.info("agent.registered", extra=_facts(admission.agent.agent_id, instance=frame.instance_name))
@@ -110,13 +121,22 @@ class Registrar:
         Raises:
             RegistrationError: `lease_superseded` or `unknown_agent`; register again.
         """
-        agent_id, lease = AgentId(frame.agent_id), (frame.instance_id, frame.lease_id)
-        stored = await self._repository.instances(agent_id)
-        if lease not in {(row.instance_id, row.lease_id) for row in stored}:
-            raise self._no_lease(agent_id)
+        row = await self._leased(frame)
+        if row.seen_age_s >= self._admission.liveness.suspect_after_s:
+            # A registration may be counting on its silence; only one of the two is stored first.
+            await self._repository.touch([row.instance_id])
+            await self._leased(frame)
         if not self._view.roster.beat(frame):
             await self.refresh()
             self.heartbeat(frame)
+
+    async def _leased(self, frame: HeartbeatFrame) -> Instance:
+        """The stored instance that holds the frame's lease."""
+        agent_id, lease = AgentId(frame.agent_id), (frame.instance_id, frame.lease_id)
+        for row in await self._repository.instances(agent_id):
+            if (row.instance_id, row.lease_id) == lease:
+                return row
+        raise self._no_lease(agent_id)
 
     async def drain(self, agent_id: AgentId, lease_id: LeaseId) -> None:
         """Give that instance no new work.
@@ -179,7 +199,7 @@ class Registrar:
     async def clear_dead(self, after_s: float) -> None:
         """End the leases of instances that were silent for `after_s`; their agents stay registered."""
         async with self._lock:
-            for row in await self._repository.instances():
+            for row in self._view.roster.aged(await self._repository.instances()):
                 if row.seen_age_s > after_s:
                     await self._repository.remove_instance(row.agent_id, row.lease_id)
                     self._view.roster.drop(row.agent_id, row.lease_id)
@@ -193,48 +213,58 @@ class Registrar:
         agent = self._view.agent(agent_id)
         return None if agent is None else describe_agent(self._view, agent)
 
-    async def _admit(self, frame: RegisterFrame) -> Admission:
+    async def _reach(self, endpoint: str | None, client: str | None) -> None:
+        if endpoint is None:
+            return
+        try:
+            await self._effects.reach(endpoint, client)
+        except DeliveryError as error:
+            raise RegistrationError(error.message, code=error.error_code, fields=("endpoint",)) from error
+
+    async def _prepare(self, agent_id: AgentId, channel: str) -> None:
+        try:
+            await self._effects.prepare(agent_id, channel)
+        except ConfigurationError as error:
+            raise RegistrationError(error.message, code="queue_mismatch") from error
+
+    async def _admit(self, frame: RegisterFrame, client: str | None) -> tuple[Admission, Basis]:
         """Check every rule against what is stored now."""
         await self._catch_up()
         agent_id = AgentId(frame.agent_id)
-        return admit(
+        rows = self._view.roster.aged(await self._repository.instances(agent_id))
+        admission = admit(
             frame,
             lease_id=LeaseId(new_id()),
-            others=(*await self._repository.instances(agent_id), *self._foreign_instances(agent_id)),
+            others=(*rows, *self._foreign_instances(agent_id)),
             contracts=self._view.contracts,
             rules=self._admission,
+            client=client,
         )
+        basis = Basis(
+            version=self._view.version,
+            leases=frozenset(row.lease_id for row in rows),
+            silent=admission.ended,
+            silent_s=self._admission.liveness.offline_after_s,
+        )
+        return admission, basis
 
-    async def _store(self, frame: RegisterFrame) -> Admission:
-        admission = await self._admit(frame)
-        agent, instance = admission.agent, admission.instance
-        known = self._view.agent(agent.agent_id)
-        changed = known is None or known.digest != agent.digest
-        contracts = admission.contracts if changed else ()
-        expected = self._view.version + changed
-        version = await self._repository.save(agent, instance, contracts)
-        if version == expected:
-            self._view.put(agent, instance, contracts, version)
-        else:
-            self._view.apply(await self._repository.load())
-        await self._confirm(admission)
-        return admission
+    async def _store(self, frame: RegisterFrame, client: str | None) -> Admission:
+        """Store what was checked; whoever was overtaken by another registration is checked again."""
+        for _ in range(STORE_TRIES):
+            admission, basis = await self._admit(frame, client)
+            agent, instance = admission.agent, admission.instance
+            known = self._view.agent(agent.agent_id)
+            contracts = admission.contracts if known is None or known.digest != agent.digest else ()
+            version = await self._repository.save(agent, instance, contracts, basis)
+            if version is not None:
+                for ended in admission.ended:
+                    self._view.roster.drop(agent.agent_id, ended)
+                self._view.put(agent, instance, contracts, version)
+                return admission
+        raise UnavailableError("other registrations keep coming first; register again")
 
     def _foreign_instances(self, agent_id: AgentId) -> Iterator[Instance]:
         return (row for row in self._view.roster.rows() if row.agent_id != agent_id)
-
-    async def _confirm(self, admission: Admission) -> None:
-        """Check again, now that everybody sees this instance; of two that raced at least one gives way."""
-        agent, instance = admission.agent, admission.instance
-        others = await self._repository.instances(agent.agent_id)
-        try:
-            check_lease(instance, agent.declaration, others, self._admission.liveness)
-            contracts_to_set(agent.agent_id, agent.declaration, self._view.contracts)
-        except RegistrationError:
-            await self._repository.remove_instance(agent.agent_id, instance.lease_id)
-            left = (other for other in others if other.lease_id != instance.lease_id)
-            self._view.roster.replace(agent.agent_id, left)
-            raise
 
     async def _catch_up(self) -> None:
         if await self._repository.version() != self._view.version:

@@ -32,6 +32,19 @@ class RegistrySnapshot:
     contracts: tuple[CapabilityContract, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Basis:
+    """What a registration was checked against: the registry's version and the agent's leases.
+
+    Those of them that are `silent` were for `silent_s` seconds; they end with the registration.
+    """
+
+    version: int
+    leases: frozenset[LeaseId]
+    silent: frozenset[LeaseId] = frozenset()
+    silent_s: float = 0.0
+
+
 class AgentRepository(Protocol):
     """Agents, their instances, leases and the schemas of their capabilities."""
 
@@ -47,11 +60,15 @@ class AgentRepository(Protocol):
         """The instances of one agent, or of all: one short query, asked every second by every replica."""
         ...
 
-    async def save(self, agent: Agent, instance: Instance, contracts: Sequence[CapabilityContract]) -> int:
-        """Register one instance and return the registry's version.
+    async def save(
+        self, agent: Agent, instance: Instance, contracts: Sequence[CapabilityContract], basis: Basis
+    ) -> int | None:
+        """Register one instance and return the registry's version; None, and nothing, if `basis` is over.
 
-        Replaces the agent's row and raises the version only if the digest differs from the stored
-        one; replaces an older instance of the same name, and its lease, in the same transaction.
+        Of two registrations with one basis only one is stored, wherever they come in. Replaces the
+        agent's row and raises the version only if the digest differs from the stored one; replaces
+        an older instance of the same name, and its lease, and ends the silent ones in the same
+        transaction; a sign of life of one of these since the check means that the basis is over.
         `contracts` are written for the capabilities given, others are left alone.
         """
         ...

@@ -1,20 +1,21 @@
-"""The instances of all agents and their heartbeats, aged by this process's monotonic clock."""
+"""The instances of all agents and their heartbeats, aged by the time in which they could be heard."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from dispatcher.clock import Clock
 from dispatcher.identifiers import AgentId, InstanceId, LeaseId
 from dispatcher.protocol.frames import HeartbeatFrame
 from dispatcher.registry.agent import Instance, LivenessRules
+from dispatcher.registry.hearing import Hearing
 from dispatcher.registry.observation import Observation, observe
 
 
 class Roster:
     """One observation per lease; the stored rows decide which leases there are."""
 
-    def __init__(self, *, rules: LivenessRules, clock: Clock) -> None:
+    def __init__(self, *, rules: LivenessRules, hearing: Hearing) -> None:
         self._rules = rules
-        self._clock = clock
+        self._hearing = hearing
         self._agents: dict[AgentId, dict[LeaseId, Observation]] = {}
         self._heard: set[InstanceId] = set()
 
@@ -25,6 +26,10 @@ class Roster:
     def rows(self) -> tuple[Instance, ...]:
         """Every instance as it was last stored."""
         return tuple(one.instance for leases in self._agents.values() for one in leases.values())
+
+    def aged(self, rows: Iterable[Instance]) -> tuple[Instance, ...]:
+        """The rows, none older than its lease is known to be here: stored ages go on while nobody hears."""
+        return tuple(replace(row, seen_age_s=min(row.seen_age_s, self._age_s(row))) for row in rows)
 
     def replace_all(self, rows: Iterable[Instance]) -> None:
         """Exactly these instances are there now; heartbeats of known leases stay."""
@@ -41,7 +46,7 @@ class Roster:
         """A new lease, alive now; it takes the place of an older one of the same instance name."""
         leases = self._agents.get(instance.agent_id, {})
         kept = {lease: one for lease, one in leases.items() if one.instance.name != instance.name}
-        seen = Observation(instance=instance, seen_at=self._clock.monotonic())
+        seen = Observation(instance=instance, seen_at=self._hearing.monotonic())
         self._agents[instance.agent_id] = {**kept, instance.lease_id: seen}
 
     def drop(self, agent_id: AgentId, lease_id: LeaseId) -> None:
@@ -59,7 +64,7 @@ class Roster:
         if known is None or known.instance.instance_id != frame.instance_id:
             return False
         leases[known.instance.lease_id] = Observation(
-            instance=known.instance, seen_at=self._clock.monotonic(), heartbeat=frame
+            instance=known.instance, seen_at=self._hearing.monotonic(), heartbeat=frame
         )
         self._heard.add(known.instance.instance_id)
         return True
@@ -72,6 +77,9 @@ class Roster:
         """The signs of life of these instances are stored."""
         self._heard -= instances
 
+    def _age_s(self, row: Instance) -> float:
+        return self._hearing.monotonic() - self._observed(row).seen_at
+
     def _observed(self, row: Instance) -> Observation:
         known = self._agents.get(row.agent_id, {}).get(row.lease_id)
-        return observe(known, row, self._clock.monotonic(), self._rules)
+        return observe(known, row, self._hearing.monotonic(), self._rules)

@@ -7,6 +7,7 @@ from dispatcher.clock import Clock
 from dispatcher.identifiers import AgentId, Capability
 from dispatcher.registry.agent import Agent, AgentStatus, Instance, Liveness, LivenessRules
 from dispatcher.registry.catalog import EMPTY, build_catalog, with_agent, without_agent
+from dispatcher.registry.hearing import Hearing
 from dispatcher.registry.liveness import liveness
 from dispatcher.registry.observation import Observation, summarise
 from dispatcher.registry.repository import CapabilityContract, RegistrySnapshot
@@ -43,7 +44,8 @@ class LiveView:
         self._rules = rules
         self._clock = clock
         self._catalog = EMPTY
-        self.roster = Roster(rules=rules, clock=clock)
+        self.hearing = Hearing(clock, rules.suspect_after_s)
+        self.roster = Roster(rules=rules, hearing=self.hearing)
         self._window = SuccessWindow(success or SuccessRules())
         self._open: dict[AgentId, int] = {}
 
@@ -74,8 +76,8 @@ class LiveView:
         return self.roster.of(agent_id)
 
     def age_s(self, observation: Observation) -> float:
-        """Seconds since that instance's last sign of life."""
-        return self._clock.monotonic() - observation.seen_at
+        """Seconds since that instance's last sign of life, without those in which none was heard."""
+        return self.hearing.monotonic() - observation.seen_at
 
     def liveness(self, observation: Observation) -> Liveness:
         """What that age says."""
@@ -90,7 +92,7 @@ class LiveView:
             self.roster.of(agent_id),
             max_load=agent.declaration.max_load,
             attempts_open=self._open.get(agent_id, 0),
-            now=self._clock.monotonic(),
+            now=self.hearing.monotonic(),
             rules=self._rules,
         )
 
@@ -99,12 +101,34 @@ class LiveView:
         return self.status(agent_id).capacity
 
     def has_room(self, agent_id: AgentId) -> bool:
-        """Whether the agent's live instances take another task at once."""
+        """Whether the agent's live instances take another task at once; never sure where it has a pace."""
         status = self.status(agent_id)
-        return status.running < status.capacity
+        return status.running < status.capacity and self.pace(agent_id) is None
+
+    def has_waiting(self, agent_id: AgentId) -> bool:
+        """Whether more attempts are open at the agent than its live instances run at once."""
+        return self.waiting(agent_id) > 0
+
+    def waiting(self, agent_id: AgentId) -> int:
+        """How many attempts are open at the agent beyond what its live instances run at once."""
+        return self._open.get(agent_id, 0) - self.status(agent_id).capacity
+
+    def total_open(self) -> int:
+        """Attempts open in the ledger, at all agents."""
+        return sum(self._open.values())
+
+    def pace(self, agent_id: AgentId) -> float | None:
+        """Tasks the agent takes in any second (`max_qps`); None for one without such a limit."""
+        agent = self._catalog.agents.get(agent_id)
+        return None if agent is None else agent.declaration.max_qps
 
     def idle_agents(self) -> Sequence[AgentId]:
-        """Agents that are alive and of whose instances none reports a running task, by agent id."""
+        """Agents that are alive and of whose instances none reports a running task, by agent id.
+
+        None of them while heartbeats can't be heard: they may be busy by now.
+        """
+        if self.hearing.is_down:
+            return ()
         return tuple(agent_id for agent_id in self._catalog.agents if self._is_idle(agent_id))
 
     def _is_idle(self, agent_id: AgentId) -> bool:

@@ -85,44 +85,43 @@ class Contenders:
         self, entry: CapabilityScore, ranking: Ranking, similarity: Similarity
     ) -> list[Contender]:
         """A ranked capability's agents; one that registered since has the group's best cosine."""
-        agents = self.directory.group(entry.capability)
-        cosines = [entry.agent_cosines.get(agent.agent_id, entry.cosine) for agent in agents]
-        return self._contenders(entry.capability, zip(agents, cosines, strict=True), ranking, similarity)
+        capability, cosines = entry.capability, entry.agent_cosines
+        agents = self.directory.group(capability)
+        lines = [(agent, capability, cosines.get(agent.agent_id, entry.cosine)) for agent in agents]
+        return self._contenders(lines, ranking, similarity)
 
     def neighbours(
         self, entries: Iterable[CapabilityScore], ranking: Ranking, similarity: Similarity
     ) -> list[Contender]:
         """The agents of other capabilities that fit best, at most `neighbours_kept`."""
-        lines = [
+        nearest = sorted(
             (-cosine, agent_id, entry.capability)
             for entry in entries
             for agent_id, cosine in entry.agent_cosines.items()
-        ]
-        found: list[Contender] = []
-        for cosine, agent_id, capability in sorted(lines):
+        )
+        found: list[tuple[Agent, Capability, float]] = []
+        for cosine, agent_id, capability in nearest:
             agent = self._registered(agent_id, capability)
             if agent is not None:
-                found += self._contenders(capability, [(agent, -cosine)], ranking, similarity)
+                found.append((agent, capability, -cosine))
             if len(found) == self.rules.neighbours_kept:
                 break
-        return found
+        return self._contenders(found, ranking, similarity)
 
     def _registered(self, agent_id: AgentId, capability: Capability) -> Agent | None:
         group = self.directory.group(capability)
         return next((agent for agent in group if agent.agent_id == agent_id), None)
 
     def _contenders(
-        self,
-        capability: Capability,
-        agents: Iterable[tuple[Agent, float]],
-        ranking: Ranking,
-        similarity: Similarity,
+        self, lines: Sequence[tuple[Agent, Capability, float]], ranking: Ranking, similarity: Similarity
     ) -> list[Contender]:
-        pairs = list(agents)
-        scores = np.array([cosine for _, cosine in pairs], dtype=np.float64) - ranking.contrast
+        """All of them in one call of the curve, which costs as much for one score as for fifty."""
+        if not lines:
+            return []
+        scores = np.array([cosine for _, _, cosine in lines], dtype=np.float64) - ranking.contrast
         return [
             self._contender(Line(agent=agent, capability=capability, cosine=cosine, similarity=value))
-            for (agent, cosine), value in zip(pairs, similarity(scores).tolist(), strict=True)
+            for (agent, capability, cosine), value in zip(lines, similarity(scores).tolist(), strict=True)
         ]
 
     def _contender(self, line: Line) -> Contender:

@@ -33,8 +33,9 @@ class Curve:
 
     def __call__(self, scores: Doubles) -> Doubles:
         """Probabilities in [0, 1]; a higher score never gives a lower one."""
-        z = np.clip(self.slope * np.asarray(scores, dtype=np.float64) + self.intercept, -60.0, 60.0)
-        return np.asarray(1.0 / (1.0 + np.exp(-z)))
+        z = self.slope * np.asarray(scores, dtype=np.float64) + self.intercept
+        # A call for a handful of scores is most calls, and `np.clip` costs four times as much there.
+        return np.asarray(1.0 / (1.0 + np.exp(-np.minimum(np.maximum(z, -60.0), 60.0))))
 
 
 def join(*parts: Rows) -> Rows:

@@ -1,6 +1,5 @@
 """Decisions and rankings as JSON documents: what is stored, and read back."""
 
-from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -13,7 +12,7 @@ Stored = Candidate | CapabilityScore | Decision | Ranking | Weights
 
 def decision_document(decision: Decision) -> str:
     """The decision as one JSON object; equal decisions give equal text."""
-    return orjson.dumps(asdict(decision), option=orjson.OPT_SORT_KEYS).decode()
+    return orjson.dumps(decision, default=dict).decode()
 
 
 def read_decision(document: str) -> Decision:
@@ -27,7 +26,7 @@ def read_decision(document: str) -> Decision:
 
 def ranking_document(ranking: Ranking) -> str:
     """The ranking as one JSON object, for a decision that is made from it later."""
-    return orjson.dumps(asdict(ranking)).decode()
+    return orjson.dumps(ranking, default=dict).decode()
 
 
 def read_ranking(document: str) -> Ranking:

@@ -24,6 +24,7 @@ from dispatcher.routing.fitting import FitRules, Fitted, Fixed, fit
 from dispatcher.routing.index import ExactIndex
 from dispatcher.routing.prototype import Prototype, build_prototype, declared_texts
 from dispatcher.routing.ranking import CapabilityScore, Ranker, Ranking
+from dispatcher.routing.recent_rankings import RecentRankings
 from dispatcher.routing.reference import load_reference
 from dispatcher.routing.rules import RoutingRules
 from dispatcher.routing.slots import Key
@@ -81,6 +82,7 @@ class Router:
         self._lock = asyncio.Lock()
         self._fixed: Fixed | None = None
         self._current: _Current | None = None
+        self._recent = RecentRankings()
 
     @property
     def calibration(self) -> Calibration | None:
@@ -114,10 +116,20 @@ class Router:
         """One ranking for each text, encoded in one batch; raises as `sync` does."""
         if self._current is None:
             await self.sync((), _EMPTY)
+        known = [self._recent.find(text) for text in texts]
+        missing = [text for text, ranking in zip(texts, known, strict=True) if ranking is None]
+        if missing:
+            fresh = iter(await self._rank(missing))
+            return tuple(ranking or next(fresh) for ranking in known)
+        return tuple(ranking for ranking in known if ranking is not None)
+
+    async def _rank(self, texts: Sequence[str]) -> Sequence[Ranking]:
         fixed = await self._load_fixed()
         vectors = await self._encoder.encode(texts)
         table = self._catalogue.look_up(texts, vectors, self._rules.search_limit)
-        return tuple(self._now().ranker.rank(texts, table, contrast_of(vectors, fixed.background)))
+        made = tuple(self._now().ranker.rank(texts, table, contrast_of(vectors, fixed.background)))
+        self._recent.keep(made)
+        return made
 
     def decide(self, query: Query, ranking: Ranking | None = None) -> Decision:
         """Choose an agent now, from memory; see `choice.Query` for what decides what."""
@@ -160,6 +172,7 @@ class Router:
         is_new = fitted.used is not self.calibration
         ranker = Ranker(self._catalogue.keys, fitted.used, self._rules, self._version)
         self._current = _Current(fitted=fitted, ranker=ranker)
+        self._recent.clear()
         facts = {"registry_version": self._version, "refused": round(fitted.refused, 3)}
         if fitted.pending is not None:
             logger.warning("calibration.waits_for_approval", extra=facts)

@@ -128,7 +128,13 @@ class Agent:
         capabilities = [self._declared(handler) for handler in self._handlers.values()]
         try:
             return Declaration.model_validate(
-                {"channel": channel, "capabilities": capabilities, "max_load": self.max_load, **given}
+                {
+                    "channel": channel,
+                    "capabilities": capabilities,
+                    "max_load": self.max_load,
+                    "leases": True,
+                    **given,
+                }
             )
         except ValidationError as error:
             raise self._refusal(_broken_rules(error)) from error

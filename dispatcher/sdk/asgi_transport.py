@@ -1,14 +1,17 @@
 """Calls an ASGI application without a socket."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, MutableMapping
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import unquote, urlsplit
 
-from dispatcher.errors import UnavailableError
-from dispatcher.sdk.transport import HttpRequest, HttpResponse, Transport
+from dispatcher.errors import UnavailableError, first_error
+from dispatcher.sdk.transport import HttpRequest, HttpResponse, StreamedResponse, Transport
 
+MAX_CHUNKS = 16
+"""Pieces of a body that wait for the reader; beyond, the application waits."""
 Message = MutableMapping[str, Any]
 Application = Callable[
     [MutableMapping[str, Any], Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]],
@@ -32,23 +35,69 @@ class AsgiTransport(Transport):
 
     async def send(self, request: HttpRequest) -> HttpResponse:
         """One exchange within `request.seconds`."""
-        exchange = _Exchange(request)
         try:
-            async with asyncio.timeout(request.seconds):
-                await self._application(exchange.scope(), exchange.receive, exchange.send)
+            async with asyncio.timeout(request.seconds), self._exchange(request) as exchange:
+                body = b"".join([chunk async for chunk in exchange.chunks()])
         except TimeoutError as error:
             raise UnavailableError("no response in time") from error
-        return exchange.response()
+        return HttpResponse(status=exchange.status, headers=exchange.headers, body=body)
+
+    @asynccontextmanager
+    async def stream(self, request: HttpRequest) -> AsyncIterator[StreamedResponse]:
+        """One exchange; `request.seconds` is not looked at, as no connection can fall silent."""
+        async with self._exchange(request) as exchange:
+            await exchange.begun()
+            yield StreamedResponse(status=exchange.status, headers=exchange.headers, chunks=exchange.chunks())
+
+    @asynccontextmanager
+    async def _exchange(self, request: HttpRequest) -> AsyncIterator["_Exchange"]:
+        """The application at work on the request until the block ends."""
+        exchange = _Exchange(request)
+        try:
+            async with asyncio.TaskGroup() as group:
+                running = group.create_task(exchange.run(self._application))
+                try:
+                    yield exchange
+                finally:
+                    exchange.leave()
+                    if not exchange.has_ended:
+                        running.cancel()
+        except BaseExceptionGroup as errors:
+            raise first_error(errors) from errors
 
 
 class _Exchange:
     def __init__(self, request: HttpRequest) -> None:
         self._request = request
         self._is_sent = False
-        self._ended = asyncio.Event()
-        self._status = 0
-        self._headers: dict[str, str] = {}
-        self._body = bytearray()
+        self._has_left = asyncio.Event()
+        self._begun = asyncio.Event()
+        self._chunks: asyncio.Queue[bytes | None] = asyncio.Queue(MAX_CHUNKS)
+        self.has_ended = False
+        self.status = 0
+        self.headers: dict[str, str] = {}
+
+    async def run(self, application: Application) -> None:
+        """Let the application answer; the end of the chunks is the end of its answer."""
+        try:
+            await application(self.scope(), self.receive, self.send)
+        finally:
+            self._begun.set()
+            if not self.has_ended:
+                self._cut()
+
+    def leave(self) -> None:
+        """Tell the application that nobody listens any more."""
+        self._has_left.set()
+
+    async def begun(self) -> None:
+        """Return once status and headers are there."""
+        await self._begun.wait()
+
+    async def chunks(self) -> AsyncGenerator[bytes]:
+        """The body as it comes."""
+        while (chunk := await self._chunks.get()) is not None:
+            yield chunk
 
     def scope(self) -> dict[str, Any]:
         parts = urlsplit(self._request.path)
@@ -77,17 +126,27 @@ class _Exchange:
         if not self._is_sent:
             self._is_sent = True
             return {"type": "http.request", "body": self._request.body, "more_body": False}
-        await self._ended.wait()
+        await self._has_left.wait()
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._status = message["status"]
-            self._headers = {name.decode().lower(): value.decode() for name, value in message["headers"]}
+            self.status = message["status"]
+            self.headers = {name.decode().lower(): value.decode() for name, value in message["headers"]}
+            self._begun.set()
             return
-        self._body += message.get("body", b"")
+        if body := message.get("body", b""):
+            await self._chunks.put(body)
         if not message.get("more_body", False):
-            self._ended.set()
+            await self._end()
 
-    def response(self) -> HttpResponse:
-        return HttpResponse(status=self._status, headers=self._headers, body=bytes(self._body))
+    def _cut(self) -> None:
+        """The application left in the middle of its answer, which ends here."""
+        self.has_ended = True
+        if self._chunks.full():
+            self._chunks.get_nowait()
+        self._chunks.put_nowait(None)
+
+    async def _end(self) -> None:
+        self.has_ended = True
+        await self._chunks.put(None)

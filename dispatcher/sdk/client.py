@@ -8,65 +8,26 @@ What comes back is the gateway's JSON, as plain dictionaries.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, aclosing
 from types import TracebackType
-from typing import Any, ClassVar, Self, TypedDict, Unpack, cast
-from urllib.parse import quote
+from typing import Any, ClassVar, Self, Unpack, cast
+from urllib.parse import quote, urlencode
 
 from dispatcher.clock import Clock, SystemClock
 from dispatcher.errors import DispatcherError, UnavailableError
 from dispatcher.identifiers import new_id
-from dispatcher.sdk.transport import HttpRequest, HttpResponse, HttpTransport, Transport
+from dispatcher.sdk.client_stream import SILENCE_S, Event, Following, RefusedResponseError
+from dispatcher.sdk.direct_calls import DirectCalls, DirectRules, Lost
+from dispatcher.sdk.known_routes import Wish
+from dispatcher.sdk.request_answer import ChatOptions, RequestAnswer, RouteOptions, StreamOptions
+from dispatcher.sdk.transport import HttpRequest, HttpResponse, HttpTransport, NotReachedError, Transport
 
 TRIES = 3
 RETRY_PAUSE_S = 0.2
 """Before the second try; doubles."""
 DEFAULT_WAIT_S = 30.0
 _ROUND_TRIP_S = 10.0
-
-
-class RouteOptions(TypedDict, total=False):
-    """What may go with a message; see the gateway's documentation of `POST /v1/route`."""
-
-    session_id: str
-    user_id: str
-    language: str
-    context: dict[str, Any]
-    capability: str
-    environment: str
-
-
-class ChatOptions(RouteOptions, total=False):
-    """`wait_s`: how long to wait for the answer. `idempotency_key`: a fresh one by default."""
-
-    wait_s: float
-    idempotency_key: str
-
-
-class Part(TypedDict):
-    """What became of one intent; `result` is `{text, data}` or None, `error` `{code, message}` or None."""
-
-    intent: str
-    capability: str | None
-    agent_id: str | None
-    status: str
-    result: dict[str, Any] | None
-    error: dict[str, Any] | None
-    similarity: float
-    score: float | None
-    attempts: int
-    waited_ms: int | None
-    elapsed_ms: int | None
-    retry_after_s: int | None
-
-
-class RequestAnswer(TypedDict):
-    """A request as it stands, as the gateway sends it. While `status` is `open`, ask again later."""
-
-    request_id: str
-    status: str
-    answer: str | None
-    parts: list[Part]
 
 
 class CallError(DispatcherError):
@@ -90,7 +51,8 @@ class Client:
     """An async context manager; all methods may be called concurrently.
 
     They raise `CallError` when the gateway says no, `UnavailableError` when it can't be reached.
-    Lost connections are tried again, safely: with the same idempotency key.
+    Lost connections are tried again, safely: with the same idempotency key. With `fallback`, `chat`
+    may ask agents that it knows of when no gateway is there.
     """
 
     def __init__(
@@ -98,29 +60,88 @@ class Client:
         url: str,
         key: str | None = None,
         *,
+        fallback: DirectRules | None = None,
         transport: Transport | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._transport = transport or HttpTransport(url)
         self._clock = clock or SystemClock()
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._direct = None if fallback is None else DirectCalls(fallback, self._ask_route, self._clock)
+        self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        await self._transport.__aenter__()
+        await self._stack.enter_async_context(self._transport)
+        if self._direct is not None:
+            await self._stack.enter_async_context(self._direct.opened())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._transport.__aexit__(kind, error, trace)
+        await self._stack.aclose()
 
     async def chat(self, message: str, **options: Unpack[ChatOptions]) -> RequestAnswer:
-        """Post a message and wait for its answer, at most `wait_s` seconds (30 by default)."""
+        """Post a message and wait for its answer, at most `wait_s` seconds (30 by default).
+
+        Raises `OutcomeUnknownError` where an agent was asked past the gateway and may have done it:
+        do not ask again before you know.
+        """
+        body = dict(options)
+        own_key = body.pop("idempotency_key", None)
+        key = str(own_key or new_id())
+        wait_s = options.get("wait_s", DEFAULT_WAIT_S)
+        request = self._post("/v1/chat", {"message": message, **body}, wait_s, {"Idempotency-Key": key})
+        try:
+            response = await self._send(request)
+        except UnavailableError as error:
+            # A key that the caller chose may have been accepted in an earlier call.
+            surely = isinstance(error, NotReachedError) and not own_key
+            lost = Lost(message=message, options=options, key=key, surely=surely, wait_s=wait_s)
+            answer = None if self._direct is None else await self._direct.answer(lost)
+            if answer is None:
+                raise
+            return answer
+        if self._direct is not None:
+            self._direct.used(options)
+        return _answer(response)
+
+    async def stream(self, message: str, **options: Unpack[StreamOptions]) -> AsyncGenerator[Event]:
+        """Post a message and yield what happens to it, up to and with its `answer`.
+
+        A lost connection is taken up again after the last event that was seen; no agent is asked
+        in a gateway's place. Close the generator
+        (`contextlib.aclosing`) to stop listening; the request goes on, `cancel` ends it.
+        """
         body = dict(options)
         key = body.pop("idempotency_key", None) or new_id()
-        wait_s = options.get("wait_s", DEFAULT_WAIT_S)
-        request = self._post("/v1/chat", {"message": message, **body}, wait_s, {"Idempotency-Key": str(key)})
-        return _answer(await self._send(request))
+        post = self._post("/v1/chat", {"message": message, **body}, SILENCE_S, {"Idempotency-Key": str(key)})
+        following = Following(post=post, headers=self._headers)
+        failures = 0
+        while not following.has_ended:
+            try:
+                async with aclosing(following.events(self._transport)) as events:
+                    async for event in events:
+                        failures = 0
+                        yield event
+            except RefusedResponseError as error:
+                raise _refusal(error.response) from None
+            except UnavailableError:
+                failures += 1
+                if failures >= TRIES:
+                    raise
+                await self._clock.sleep(RETRY_PAUSE_S * 2 ** (failures - 1))
+
+    async def cancel(self, request_id: str) -> RequestAnswer:
+        """Cancel what has not ended of a request; agents at work on it are told to stop.
+
+        Returns the request as it stands. One that has ended stays as it is.
+        """
+        path = f"/v1/requests/{quote(request_id, safe='')}"
+        response = await self._send(
+            HttpRequest(method="DELETE", path=path, headers=self._headers, seconds=_ROUND_TRIP_S)
+        )
+        return _answer(response)
 
     async def request(self, request_id: str) -> RequestAnswer:
         """The request as it stands now."""
@@ -137,6 +158,21 @@ class Client:
         response = await self._send(self._post("/v1/route", {"message": message, **options}, 0.0, {}))
         return _document(response)
 
+    async def candidates(self, capability: str, *, environment: str | None = None) -> dict[str, Any]:
+        """Who would take work of the capability now, best first; with `fallback` it is remembered.
+
+        `CallError` with the code `not_found` where the capability is unknown or not granted.
+        """
+        wish = Wish(capability=capability, environment=environment)
+        document = await self._ask_route(wish)
+        if self._direct is not None:
+            self._direct.learn(wish, document)
+        return document
+
+    async def direct_keys(self, agent_id: str) -> dict[str, Any]:
+        """The agent's keys for direct calls, for `DirectGate.renew`; needs the agent's own key."""
+        return _document(await self._send(self._get(f"/v1/agents/{quote(agent_id, safe='')}/direct-keys")))
+
     async def agents(self) -> list[dict[str, Any]]:
         """Every registered agent, declared and observed; needs an agent's or an admin's key."""
         agents: list[dict[str, Any]] = _document(await self._send(self._get("/v1/agents"))).get("agents", [])
@@ -152,6 +188,27 @@ class Client:
             HttpRequest(method="DELETE", path=path, headers=self._headers, seconds=_ROUND_TRIP_S)
         )
 
+    async def dead_letters(self, **wanted: str | int | bool) -> list[dict[str, Any]]:
+        """Work that ended without success, newest first; needs an admin's key.
+
+        `wanted` may hold `cause`, `agent_id`, `capability`, `retried` (false: only what nobody
+        retried) and `limit`.
+        """
+        query = urlencode({name: str(value).lower() for name, value in wanted.items()})
+        document = _document(await self._send(self._get(f"/v1/dead?{query}")))
+        letters: list[dict[str, Any]] = document.get("dead_letters", [])
+        return letters
+
+    async def dead_letter(self, dead_id: str) -> dict[str, Any]:
+        """One dead letter with its attempts; `CallError` with the code `not_found` where there is none."""
+        return _document(await self._send(self._get(f"/v1/dead/{quote(dead_id, safe='')}")))
+
+    async def retry(self, dead_id: str, *, agent_id: str | None = None) -> str:
+        """Have a dead task done again under its old idempotency key; the id of the new request."""
+        path = f"/v1/dead/{quote(dead_id, safe='')}/retry"
+        response = await self._send(self._post(path, {"agent_id": agent_id}, 0.0, {}))
+        return str(_document(response)["request_id"])
+
     async def try_declaration(
         self, declaration: dict[str, Any], texts: Sequence[str], *, agent_id: str | None = None
     ) -> list[dict[str, Any]]:
@@ -160,6 +217,10 @@ class Client:
         response = await self._send(self._post("/v1/agents/try", body, 0.0, {}))
         rankings: list[dict[str, Any]] = _document(response).get("rankings", [])
         return rankings
+
+    async def _ask_route(self, wish: Wish) -> dict[str, Any]:
+        query = "" if wish.environment is None else "?" + urlencode({"environment": wish.environment})
+        return _document(await self._send(self._get(f"/v1/route/{quote(wish.capability, safe='')}{query}")))
 
     def _get(self, path: str) -> HttpRequest:
         return HttpRequest(method="GET", path=path, headers=self._headers, seconds=_ROUND_TRIP_S)
@@ -176,16 +237,26 @@ class Client:
     async def _send(self, request: HttpRequest) -> HttpResponse:
         response = await self._exchange(request)
         if response.status >= 300:
-            raise CallError(_document(response), status=response.status, retry_after_s=_retry_after(response))
+            raise _refusal(response)
         return response
 
     async def _exchange(self, request: HttpRequest) -> HttpResponse:
-        for tried in range(TRIES - 1):
+        """The response of the first try that brings one; `NotReachedError` where no try got through."""
+        failure: UnavailableError | None = None
+        for tried in range(TRIES):
+            if failure is not None:
+                await self._clock.sleep(RETRY_PAUSE_S * 2 ** (tried - 1))
             try:
                 return await self._transport.send(request)
-            except UnavailableError:
-                await self._clock.sleep(RETRY_PAUSE_S * 2**tried)
-        return await self._transport.send(request)
+            except NotReachedError as error:
+                failure = failure or error
+            except UnavailableError as error:
+                failure = error
+        raise failure or UnavailableError("nothing was tried")
+
+
+def _refusal(response: HttpResponse) -> CallError:
+    return CallError(_document(response), status=response.status, retry_after_s=_retry_after(response))
 
 
 def _reasons(problem: dict[str, Any]) -> list[str]:

@@ -3,7 +3,16 @@
 import inspect
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from dataclasses import dataclass
 from typing import Any, TypeGuard, Union, get_args, get_origin
 
@@ -15,6 +24,8 @@ from dispatcher.sdk.reply import BusinessError, NeedsInput, Reply
 from dispatcher.sdk.task_view import TaskView
 
 HandlerFunction = Callable[..., Any]
+_STREAMS = frozenset({AsyncGenerator, AsyncIterator, AsyncIterable, Generator, Iterator, Iterable})
+"""Return annotations of generators; what they are made of comes first among their arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +54,12 @@ class Handler:
     @property
     def is_async(self) -> bool:
         """Whether it runs on the handlers' event loop; others get a thread of their own."""
-        return inspect.iscoroutinefunction(self.function)
+        return inspect.iscoroutinefunction(self.function) or inspect.isasyncgenfunction(self.function)
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it yields its reply piece by piece."""
+        return inspect.isgeneratorfunction(self.function) or inspect.isasyncgenfunction(self.function)
 
     def declaration(self) -> CapabilityDeclaration:
         """What is registered; raises pydantic's ValidationError for texts over the contract's limits."""
@@ -105,6 +121,8 @@ def _output_model(name: str, annotation: object) -> type[BaseModel] | None:
 
 
 def _members(annotation: object) -> Sequence[object]:
+    if get_origin(annotation) in _STREAMS:
+        return _members(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
         return get_args(annotation)
     return (annotation,)

@@ -11,33 +11,17 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from dispatcher.errors import RequestError
-from dispatcher.sdk.handler import Handler
-from dispatcher.sdk.outcome import Outcome, UnusableReplyError, failure, outcome_of
-from dispatcher.sdk.reply import Answer, BusinessError, NeedsInput
-from dispatcher.sdk.task_view import TaskView
+from dispatcher.sdk.cancellation import Stop
+from dispatcher.sdk.handler_call import Call, run_async, run_blocking, timed_out
+from dispatcher.sdk.on_demand import new_loop
+from dispatcher.sdk.outcome import CANCELLED, Outcome, failure
 
 _JOIN_S = 1.0
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """One run of a handler within `seconds`.
-
-    After that an async one is cancelled and has `grace_s` to end before it counts as stuck.
-    """
-
-    handler: Handler
-    fields: dict[str, Any] = field(repr=False)
-    view: TaskView = field(repr=False)
-    seconds: float
-    grace_s: float = 0.25
 
 
 class Run:
@@ -45,7 +29,12 @@ class Run:
 
     def __init__(self, call: Call, loop: asyncio.AbstractEventLoop) -> None:
         self._call = call
+        self._loop = loop
+        self.stop = Stop(call.view.cancelled)
+        self.is_cancelled = False
+        """Whether it was told to stop before it had ended; it is answered for as `cancelled` then."""
         self._outcome: asyncio.Future[Outcome] = loop.create_future()
+        self._answer: asyncio.Future[None] = loop.create_future()
 
     @property
     def has_ended(self) -> bool:
@@ -54,16 +43,28 @@ class Run:
 
     async def answer(self) -> Outcome:
         """The outcome within the call's time, `timeout` otherwise, whether or not the handler ended."""
-        outcome = await self.end_within(self._call.seconds + self._call.grace_s)
-        if outcome is None:
-            _log.warning("handler.stuck", extra=_facts(self._call))
-            return _timed_out(self._call)
-        return outcome
+        limit = self._call.seconds + self._call.grace_s
+        await asyncio.wait([self._answer], timeout=limit)
+        if self.is_cancelled:
+            return CANCELLED
+        if self.has_ended:
+            return self._outcome.result()
+        _log.warning("handler.stuck", extra=self._call.facts())
+        self.stop.set()
+        return timed_out(self._call)
 
     async def end_within(self, seconds: float) -> Outcome | None:
         """How the handler ended, None if it hasn't for so many seconds. Waiting never disturbs it."""
         await asyncio.wait([self._outcome], timeout=seconds)
         return self._outcome.result() if self._outcome.done() else None
+
+    def cancel(self) -> None:
+        """Tell the handler to stop; its answer is `cancelled`, after the call's grace at the latest."""
+        if self.has_ended or self.is_cancelled:
+            return
+        self.is_cancelled = True
+        self.stop.set()
+        self._loop.call_later(self._call.grace_s, self._give_answer)
 
     def end(self, outcome: Outcome | None) -> None:
         """Take down how it ended; None when it was broken off, not by us."""
@@ -71,6 +72,11 @@ class Run:
             retry = self._call.handler.idempotent
             outcome = failure("agent_error", "the handler was cancelled", can_retry=retry)
         self._outcome.set_result(outcome)
+        self._give_answer()
+
+    def _give_answer(self) -> None:
+        if not self._answer.done():
+            self._answer.set_result(None)
 
 
 class HandlerThread:
@@ -95,9 +101,7 @@ class HandlerThread:
 
     async def __aenter__(self) -> Self:
         started: Future[None] = Future()
-        self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve(started)), name="handlers", daemon=True
-        )
+        self._thread = threading.Thread(target=self._main, args=(started,), name="handlers", daemon=True)
         self._thread.start()
         await asyncio.wrap_future(started)
         return self
@@ -122,14 +126,13 @@ class HandlerThread:
         self._taken -= 1
 
     def start(self, call: Call) -> Run:
-        """Run the handler in a place taken before; the place is free again once the handler has ended."""
+        """Run the handler in a place taken before; the place is free again once the handler has ended.
+
+        Raises RuntimeError, and the place is still the caller's, when no thread can be had.
+        """
         loop = asyncio.get_running_loop()
         run = Run(call, loop)
-        try:
-            future = self._start(call)
-        except RuntimeError:
-            self.give_back()
-            raise
+        future = self._start(call, run.stop)
         future.add_done_callback(lambda ended: _tell(loop, lambda: self._end(run, ended)))
         return run
 
@@ -142,82 +145,26 @@ class HandlerThread:
         broken_off = future.cancelled() or future.exception() is not None
         run.end(None if broken_off else future.result())
 
-    def _start(self, call: Call) -> Future[Outcome]:
+    def _start(self, call: Call, stop: Stop) -> Future[Outcome]:
         if self._loop is None:
             raise RuntimeError("the handler thread is not running")
         if call.handler.is_async:
-            return asyncio.run_coroutine_threadsafe(_run_async(call), self._loop)
+            return asyncio.run_coroutine_threadsafe(run_async(call, stop), self._loop)
         future: Future[Outcome] = Future()
         threading.Thread(
-            target=_run_blocking, args=(call, future), name=f"handler-{call.handler.capability}", daemon=True
+            target=run_blocking, args=(call, future), name=f"handler-{call.handler.capability}", daemon=True
         ).start()
         return future
+
+    def _main(self, started: Future[None]) -> None:
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            runner.run(self._serve(started))
 
     async def _serve(self, started: Future[None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         started.set_result(None)
         await self._stop.wait()
-
-
-async def _run_async(call: Call) -> Outcome:
-    limit = asyncio.timeout(call.seconds)
-    try:
-        async with limit:
-            arguments = call.handler.arguments(call.fields, call.view)
-            return _ended(call, await call.handler.function(*arguments))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise anything
-        return _timed_out(call) if limit.expired() else _failed(call, error)
-
-
-def _run_blocking(call: Call, future: Future[Outcome]) -> None:
-    try:
-        arguments = call.handler.arguments(call.fields, call.view)
-        outcome = _ended(call, call.handler.function(*arguments))
-    except BaseException as error:  # noqa: BLE001 - its key would stay taken for ever
-        outcome = _failed(call, error)
-    future.set_result(outcome)
-
-
-def _ended(call: Call, answer: Answer) -> Outcome:
-    try:
-        return outcome_of(answer, call.handler.signature.output_model)
-    except UnusableReplyError as error:
-        _log.warning("reply.unusable", extra={**_facts(call), "reason": error.message})
-        return failure("agent_error", error.message)
-
-
-def _failed(call: Call, error: BaseException) -> Outcome:
-    match error:
-        case NeedsInput() | BusinessError():
-            return _ended(call, error)
-        case RequestError():
-            return failure(error.error_code, error.message)
-    _log.warning("handler.failed", extra=_facts(call), exc_info=error)
-    return failure("agent_error", _words(error), can_retry=call.handler.idempotent)
-
-
-def _words(error: BaseException) -> str:
-    """What the error says of itself, which is a handler's code too."""
-    name = type(error).__name__
-    try:
-        return f"{name}: {error}"
-    except Exception:  # noqa: BLE001 - the rest of the failure is still to be told
-        return name
-
-
-def _timed_out(call: Call) -> Outcome:
-    return failure("timeout", "the handler used up its time", can_retry=call.handler.idempotent)
-
-
-def _facts(call: Call) -> dict[str, object]:
-    return {
-        "agent_id": call.handler.agent_id,
-        "request_id": call.view.request_id,
-        "task_id": call.view.task_id,
-        "capability": call.handler.capability,
-        "attempt": call.view.attempt,
-    }
 
 
 def _tell(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:

@@ -1,20 +1,37 @@
-"""The inbox: an agent's memory of which tasks it began and how they ended (I2).
+"""The inbox: an agent's memory of which tasks it began, which it declined, and how they ended (I2).
 
-Deliveries come at least once. `judge` is the whole rule of what one of them may do; a store
-applies it atomically with writing the claim, so that two deliveries never both run.
+Deliveries come at least once. `judge` is the whole rule of what one of them may do and of what is
+kept of it; a store applies it atomically, so that two deliveries never both run.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, Protocol
+
+from dispatcher.protocol.frames import TaskFrame
+from dispatcher.protocol.topology import DEAD_LETTER_TTL_MS
+
+KEEP_S = DEAD_LETTER_TTL_MS / 1000 + 24 * 3600
+"""How long a lasting store remembers: longer than a dead letter can wait to be put back."""
+_ATTEMPTS = 3
+"""The most that a task has (I7)."""
+
+
+def serial_of(task: TaskFrame) -> int:
+    """The attempt's number over all repetitions of the task: later ones are higher."""
+    return task.repeat * _ATTEMPTS + task.attempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """One delivery asks for the right to run its task.
 
-    `owner` is the process that asks. A claim holds for `hold_s` seconds; whoever finds it
-    running after that takes its owner for dead. `may_start` False only looks.
+    `attempt` is its `serial_of`. `owner` is the process that asks. A claim holds for `hold_s` seconds;
+    whoever finds it running after that takes its owner for dead. `may_start` False only looks, and
+    leaves `refusal` behind, where there is one: what this attempt is told, and so must every copy of
+    it be (I2).
+    `envelope` is kept until the result is told, for a task whose delivery is settled before that.
     """
 
     key: str
@@ -23,17 +40,25 @@ class Claim:
     idempotent: bool
     hold_s: float
     may_start: bool = True
+    refusal: bytes | None = None
+    envelope: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What is stored of one key. `outcome` None: running until `expires_at`, on the store's own clock."""
+    """What is stored of one key. `outcome` None: running until `expires_at`, on the store's own clock.
+
+    A refusal is an outcome that is `retryable`: a later attempt may run. What `failed` for good may
+    run again only where an operator has the task repeated.
+    """
 
     owner: str
     attempt: int
     expires_at: float
     outcome: bytes | None = None
     retryable: bool = False
+    failed: bool = False
+    envelope: bytes | None = None
 
 
 class Verdict(Enum):
@@ -42,41 +67,76 @@ class Verdict(Enum):
     RUN = "run"
     """The claim is written: run the handler."""
     REPLAY = "replay"
-    """Finished before: answer with the stored outcome."""
+    """Finished or declined before: answer with the stored outcome."""
     ELSEWHERE = "elsewhere"
     """Another process runs it now."""
     UNKNOWN = "unknown"
     """Begun, not finished, and not to be repeated: answer `outcome_unknown`."""
     NOT_STARTED = "not_started"
-    """It could run, but the delivery may not start it; nothing is written."""
+    """It could run, but the delivery may not start it; the claim's refusal is written, if it has one."""
     FULL = "full"
     """No room to remember it, so it must not run; nothing is written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """The verdict, with the stored outcome where it is REPLAY."""
+    """The verdict, with the stored outcome where it is REPLAY; `record` is what has to be stored now."""
 
     verdict: Verdict
     outcome: bytes | None = None
+    record: Record | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Untold:
+    """A task whose delivery is gone and whose result nobody surely told; `outcome` None: it broke off."""
+
+    key: str
+    envelope: bytes
+    outcome: bytes | None
 
 
 def judge(record: Record | None, claim: Claim, now: float) -> Judgement:
     """What the delivery behind `claim` may do.
 
-    A failure that may be retried is replayed to its own attempt and gives way to a later one.
-    A run whose owner is gone is repeated only if the capability is idempotent.
+    A refusal, or a failure that may be retried, is replayed to its own attempt and to earlier ones,
+    and gives way to a later one; any failure of what is idempotent gives way to a later repetition. A
+    run whose owner is gone is repeated only if the capability is idempotent.
     """
-    may_run = Judgement(verdict=Verdict.RUN if claim.may_start else Verdict.NOT_STARTED)
     if record is None:
-        return may_run
+        return _begin(claim, now)
     if record.outcome is not None:
-        if record.retryable and claim.attempt > record.attempt:
-            return may_run
+        if _gives_way(record, claim):
+            return _begin(claim, now)
         return Judgement(verdict=Verdict.REPLAY, outcome=record.outcome)
     if record.owner != claim.owner and now < record.expires_at:
         return Judgement(verdict=Verdict.ELSEWHERE)
-    return may_run if claim.idempotent else Judgement(verdict=Verdict.UNKNOWN)
+    return _begin(claim, now) if claim.idempotent else Judgement(verdict=Verdict.UNKNOWN)
+
+
+def _gives_way(record: Record, claim: Claim) -> bool:
+    if record.retryable and claim.attempt > record.attempt:
+        return True
+    is_repeated = _repetition(claim.attempt) > _repetition(record.attempt)
+    return record.failed and claim.idempotent and is_repeated
+
+
+def _repetition(serial: int) -> int:
+    return (serial - 1) // _ATTEMPTS
+
+
+def _begin(claim: Claim, now: float) -> Judgement:
+    if not claim.may_start and claim.refusal is None:
+        return Judgement(verdict=Verdict.NOT_STARTED)
+    record = Record(
+        owner=claim.owner,
+        attempt=claim.attempt,
+        expires_at=now + claim.hold_s,
+        outcome=None if claim.may_start else claim.refusal,
+        retryable=not claim.may_start,
+        envelope=claim.envelope if claim.may_start else None,
+    )
+    return Judgement(verdict=Verdict.RUN if claim.may_start else Verdict.NOT_STARTED, record=record)
 
 
 class Inbox(Protocol):
@@ -93,17 +153,27 @@ class Inbox(Protocol):
         ...
 
     async def claim(self, claim: Claim) -> Judgement:
-        """Judge and, on RUN, write the claim, as one step. RUN is durable when this returns."""
+        """Judge and write the judgement's record, as one step. It is durable when this returns."""
         ...
 
     async def hold(self, key: str, owner: str, hold_s: float) -> None:
         """Let the owner's unfinished claim hold for `hold_s` seconds from now, if it is still the owner's."""
         ...
 
-    async def finish(self, key: str, owner: str, outcome: bytes, *, retryable: bool) -> None:
+    async def finish(
+        self, key: str, owner: str, outcome: bytes, *, retryable: bool, failed: bool = False
+    ) -> None:
         """Store how the owner's run ended; nothing happens if another has taken the key over."""
         ...
 
+    async def told(self, key: str) -> None:
+        """The result is surely told: forget the envelope."""
+        ...
+
+    async def untold(self, owner: str) -> Sequence[Untold]:
+        """At most 100 tasks that other owners, whose claims ran out, left behind with their envelopes."""
+        ...
+
     async def aclose(self) -> None:
-        """Give up files and threads."""
+        """Give up files, threads and connections."""
         ...

@@ -5,6 +5,10 @@ confirmed → only then acknowledge. Until there is an outcome, whatever fails g
 back. Once there is one it is kept, unsettled, and the result is published again and again: each
 giving back counts towards the delivery limit, and at the limit nobody would ask the inbox again.
 Prefetch bounds what is kept.
+
+A long task (`lease_ms`) would hold its delivery longer than a broker allows: claim → `started`,
+confirmed → acknowledge → run and renew the lease → store → publish until confirmed. The inbox keeps
+what a restart needs to tell its end (`leftovers`).
 """
 
 import asyncio
@@ -12,13 +16,15 @@ import logging
 
 from pydantic import ValidationError
 
-from dispatcher.errors import DispatcherError, TooLargeError
-from dispatcher.protocol.frames import TaskFrame
+from dispatcher.errors import DispatcherError
+from dispatcher.protocol.frames import CancelFrame, TaskFrame
 from dispatcher.protocol.link import Delivery, Settlement
-from dispatcher.sdk.backoff import pauses
+from dispatcher.sdk.envelope import envelope_of
+from dispatcher.sdk.in_hand import InHand
 from dispatcher.sdk.load_window import LoadWindow
-from dispatcher.sdk.outcome import Outcome, too_large
-from dispatcher.sdk.runs import Parts, Runs
+from dispatcher.sdk.parts import Parts
+from dispatcher.sdk.runs import Arrival, Runs
+from dispatcher.sdk.telling import Teller
 
 _log = logging.getLogger(__name__)
 
@@ -28,83 +34,72 @@ class Intake:
 
     def __init__(self, parts: Parts, window: LoadWindow) -> None:
         self._parts = parts
-        self._runs = Runs(parts, window)
-        self._in_hand = 0
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._teller = Teller(parts)
+        self._in_hand = InHand()
+        self._runs = Runs(parts, self._teller, window, self._in_hand)
 
     @property
     def in_hand(self) -> int:
-        """Deliveries not settled yet."""
-        return self._in_hand
+        """Deliveries not settled yet, and long runs not told yet."""
+        return self._in_hand.count
 
     def drain(self) -> None:
         """Start no handler any more; what runs is finished and told."""
         self._runs.drain()
 
     async def idle(self) -> None:
-        """Return once no delivery is in hand. A run past its budget is not waited for."""
-        await self._idle.wait()
+        """Return once nothing is in hand. A run past its budget is not waited for."""
+        await self._in_hand.idle()
 
-    async def handle(self, delivery: Delivery) -> None:
+    def cancel(self, frame: bytes) -> None:
+        """Stop the task that an encoded `cancel` frame names, or never start it; anything else is ignored."""
+        try:
+            cancel = CancelFrame.model_validate_json(frame)
+        except ValidationError as error:
+            _log.warning("control.unreadable", extra={"errors": error.error_count(), "bytes": len(frame)})
+            return
+        if cancel.agent_id == self._parts.agent.agent_id:
+            _log.info("task.cancelled", extra={"task_id": cancel.task_id, "reason": cancel.reason})
+            self._runs.cancel(cancel.task_id)
+
+    async def handle(self, delivery: Delivery, since: float | None = None) -> None:
         """Settle one delivery; returns when its handler has ended too, if that is later.
 
-        Cancelled, as when the time for a drain is over, it gives the delivery back.
+        `since` is the monotonic time from which its budget runs, now by default. Cancelled, as when
+        the time for a drain is over, it gives the delivery back.
         """
+        begun = self._parts.clock.monotonic() if since is None else since
         async with asyncio.TaskGroup() as group:
-            await self._settle(delivery, group)
+            await self._settle(delivery, begun, group)
 
-    async def _settle(self, delivery: Delivery, group: asyncio.TaskGroup) -> None:
+    async def _settle(self, delivery: Delivery, since: float, group: asyncio.TaskGroup) -> None:
         """Process one delivery and settle it exactly once: the only place that settles (I4)."""
-        self._in_hand += 1
-        self._idle.clear()
         settlement = Settlement.REQUEUE
-        try:
-            settlement = await self._settlement(delivery, group)
-        except DispatcherError as error:
-            _log.warning("task.given_back", extra={"reason": error.error_code})
-            await self._parts.clock.sleep(self._parts.rules.pause_s)
-        except Exception:  # noqa: BLE001 - one delivery must not stop the others
-            _log.exception("task.given_back", extra={"reason": "internal_error"})
-            await self._parts.clock.sleep(self._parts.rules.pause_s)
-        finally:
+        with self._in_hand.one_more():
             try:
-                await delivery.settle(settlement)
+                settlement = await self._settlement(delivery, since, group)
+            except DispatcherError as error:
+                _log.warning("task.given_back", extra={"reason": error.error_code})
+                await self._parts.clock.sleep(self._parts.rules.pause_s)
+            except Exception:  # noqa: BLE001 - one delivery must not stop the others
+                _log.exception("task.given_back", extra={"reason": "internal_error"})
+                await self._parts.clock.sleep(self._parts.rules.pause_s)
             finally:
-                self._in_hand -= 1
-                if self._in_hand == 0:
-                    self._idle.set()
+                await delivery.settle(settlement)
 
-    async def _settlement(self, delivery: Delivery, group: asyncio.TaskGroup) -> Settlement:
+    async def _settlement(self, delivery: Delivery, since: float, group: asyncio.TaskGroup) -> Settlement:
         task = _read(delivery.body, self._parts.agent.agent_id)
         if task is None:
             return Settlement.DEAD
-        outcome = await self._runs.outcome(task, group)
-        if outcome is not None and await self._tell(delivery, task, outcome):
-            return Settlement.ACK
-        return Settlement.REQUEUE
 
-    async def _tell(self, delivery: Delivery, task: TaskFrame, outcome: Outcome) -> bool:
-        """Publish the result until it is confirmed; False when the delivery was lost meanwhile.
+        def is_lost() -> bool:
+            return delivery.is_lost
 
-        A lost one comes again, here or elsewhere, and is told from the inbox.
-        """
-        frame = outcome.answer_to(task, self._parts.owner)
-        for pause in pauses(self._parts.rules.publish, self._parts.chance):
-            try:
-                await self._parts.link.publish_result(frame)
-            except TooLargeError:
-                frame = too_large(len(frame)).answer_to(task, self._parts.owner)
-            except DispatcherError as error:
-                _log.warning(
-                    "result.not_confirmed", extra={"task_id": task.task_id, "reason": error.error_code}
-                )
-            else:
-                return True
-            if delivery.is_lost:
-                break
-            await self._parts.clock.sleep(pause)
-        return False
+        answer = await self._runs.answer(Arrival(task=task, since=since, is_lost=is_lost), group)
+        if isinstance(answer, Settlement):
+            return answer
+        is_told = await self._teller.tell(answer, envelope_of(task), is_lost)
+        return Settlement.ACK if is_told else Settlement.REQUEUE
 
 
 def _read(body: bytes, agent_id: str) -> TaskFrame | None:

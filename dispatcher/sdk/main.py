@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gc
 import logging
 import re
 import signal
@@ -20,9 +21,13 @@ from dispatcher.sdk.agent import Agent
 from dispatcher.sdk.inbox import Inbox
 from dispatcher.sdk.log_line import LogLine
 from dispatcher.sdk.memory_inbox import MemoryInbox
+from dispatcher.sdk.on_demand import new_loop, postgres_inbox
 from dispatcher.sdk.rabbitmq import RabbitLink
 from dispatcher.sdk.runtime import Runtime, RuntimeOptions
 from dispatcher.sdk.sqlite_inbox import SqliteInbox
+
+GC_THRESHOLDS = (10_000, 20, 50)
+"""Less often than by default: what is there after the start stays, and a task leaves little behind."""
 
 
 def run(agent: Agent, argv: Sequence[str] | None = None) -> NoReturn:
@@ -38,7 +43,8 @@ def run(agent: Agent, argv: Sequence[str] | None = None) -> NoReturn:
     for library in ("aio_pika", "aiormq"):  # the link tells their failures in its own words
         logging.getLogger(library).setLevel(logging.CRITICAL)
     try:
-        asyncio.run(_run(agent, options))
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            runner.run(_run(agent, options))
     except DispatcherError as error:
         print(f"{agent.agent_id}: {error.message} ({error.error_code})", file=sys.stderr)  # noqa: T201
         sys.exit(1)
@@ -52,7 +58,13 @@ def read_command_line(agent: Agent, argv: Sequence[str] | None = None) -> argpar
         "--broker", required=True, type=broker_url, metavar="URL", help="amqp://user:password@host/"
     )
     parser.add_argument("--prefix", default="ard", help="prefix of all exchange and queue names")
-    parser.add_argument("--inbox", default="memory", type=inbox_path, metavar="memory|sqlite:PATH")
+    parser.add_argument(
+        "--inbox",
+        default="memory",
+        type=inbox_place,
+        metavar="memory|sqlite:PATH|postgresql://URL",
+        help="what was done is remembered there; several instances need PostgreSQL",
+    )
     parser.add_argument("--instance", default=host_name(), help="stable over restarts (%(default)s)")
     parser.add_argument("--key", help="the agent's API key; not needed in development mode")
     parser.add_argument("--environment", help="overrides the environment the agent declares")
@@ -67,14 +79,18 @@ def broker_url(text: str) -> str:
     return text
 
 
-def inbox_path(text: str) -> Path | None:
-    """The file of `sqlite:PATH`, None for `memory`."""
+def inbox_place(text: str) -> Path | str | None:
+    """The file of `sqlite:PATH`, the URL of a PostgreSQL database, None for `memory`."""
     kind, _, path = text.partition(":")
     if kind == "sqlite" and path:
         return Path(path)
+    if kind in {"postgresql", "postgres"} and urlsplit(text).hostname:
+        return text
     if text == "memory":
         return None
-    raise argparse.ArgumentTypeError("must be memory or sqlite:PATH")
+    raise argparse.ArgumentTypeError(
+        "must be memory, sqlite:PATH or postgresql://user:password@host/database"
+    )
 
 
 def host_name() -> str:
@@ -95,15 +111,24 @@ async def _run(agent: Agent, options: argparse.Namespace) -> None:
         environment=options.environment,
     )
     link = RabbitLink(options.broker, Topology(prefix=options.prefix), InstanceId(instance.instance_id))
-    async with _inbox(options.inbox) as inbox:
+    async with _inbox(options.inbox, agent.agent_id) as inbox:
         runtime = Runtime(agent, link, inbox, options=instance)
         async with link:
+            gc.collect()
+            gc.freeze()
+            gc.set_threshold(*GC_THRESHOLDS)
             await runtime.run(stop)
 
 
 @asynccontextmanager
-async def _inbox(path: Path | None) -> AsyncIterator[Inbox]:
-    inbox: Inbox = MemoryInbox() if path is None else await SqliteInbox.open(path)
+async def _inbox(place: Path | str | None, agent_id: str) -> AsyncIterator[Inbox]:
+    inbox: Inbox
+    if place is None:
+        inbox = MemoryInbox()
+    elif isinstance(place, Path):
+        inbox = await SqliteInbox.open(place)
+    else:
+        inbox = await postgres_inbox(place, agent_id)
     try:
         yield inbox
     finally:

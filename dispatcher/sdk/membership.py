@@ -13,6 +13,7 @@ from dispatcher.errors import DispatcherError, RegistrationError
 from dispatcher.identifiers import InstanceId, LeaseId
 from dispatcher.protocol.declaration import Declaration
 from dispatcher.protocol.frames import (
+    AcknowledgedFrame,
     DrainFrame,
     HeartbeatFrame,
     LeaveFrame,
@@ -24,6 +25,7 @@ from dispatcher.protocol.frames import (
 )
 from dispatcher.protocol.link import Link
 from dispatcher.sdk.backoff import BackoffRules
+from dispatcher.sdk.fence import Fence
 from dispatcher.sdk.load_window import LoadWindow
 
 CHECK_EVERY = 2
@@ -61,7 +63,10 @@ class InstanceIdentity:
 
 
 class Membership:
-    """Keeps one instance registered. `running` tells the tasks in hand, for heartbeats."""
+    """Keeps one instance registered, and its fence closed while it may have lost its lease.
+
+    `running` tells the tasks in hand, for heartbeats.
+    """
 
     def __init__(
         self,
@@ -71,6 +76,7 @@ class Membership:
         *,
         window: LoadWindow,
         running: Callable[[], int],
+        fence: Fence | None = None,
         backoff: BackoffRules | None = None,
     ) -> None:
         self._identity = identity
@@ -78,6 +84,7 @@ class Membership:
         self._clock = clock
         self._window = window
         self._running = running
+        self._fence = fence or Fence(clock)
         self._backoff = backoff or BackoffRules()
         self._lease: RegisteredFrame | None = None
         self._superseded_at: float | None = None
@@ -92,9 +99,10 @@ class Membership:
         """Register, as often as it takes; raises `RegistrationError` when the dispatcher says no."""
         pause = self._backoff.first_s
         while True:
+            asked_at = self._clock.monotonic()
             reply = await self._ask(self._registration())
             if isinstance(reply, RegisteredFrame):
-                self._accept(reply)
+                self._accept(reply, asked_at)
                 return
             if isinstance(reply, RefusedFrame) and reply.code not in _TRANSIENT:
                 raise RegistrationError(reply.message, code=reply.code, fields=tuple(reply.fields))
@@ -110,6 +118,7 @@ class Membership:
         async with asyncio.TaskGroup() as group:
             beating = group.create_task(self._keep_beating())
             reason = await self._loss()
+            self._fence.lose()
             beating.cancel()
         _log.warning("lease.lost", extra={**self._facts(), "reason": reason})
         if reason == "lease_superseded":
@@ -148,14 +157,25 @@ class Membership:
                 _log.warning("heartbeat.lost", extra={**self._facts(), "reason": error.error_code})
 
     async def _loss(self) -> str:
-        """Ask about the lease until it is lost, and return why; a slow answer delays no heartbeat."""
+        """Ask about the lease until it is lost, and return why; a slow answer delays no heartbeat.
+
+        Where a task waits for the answer it is asked a heartbeat after the last time.
+        """
         while True:
-            await self._clock.sleep(CHECK_EVERY * self._heartbeat_s)
+            await self._clock.sleep(self._heartbeat_s)
+            await self._fence.wanted((CHECK_EVERY - 1) * self._heartbeat_s)
             if self._draining:
                 continue
+            asked_at = self._clock.monotonic()
             reply = await self._ask(self.heartbeat())
+            if isinstance(reply, AcknowledgedFrame):
+                self._fence.confirm(asked_at, self._holds_s)
             if isinstance(reply, RefusedFrame) and reply.code in _LOST and not self._draining:
                 return reply.code
+
+    @property
+    def _holds_s(self) -> float:
+        return self._require().offline_after_ms / 1000
 
     @property
     def _heartbeat_s(self) -> float:
@@ -180,8 +200,9 @@ class Membership:
             _log.warning("registry.unreadable", extra=self._facts())
         return None
 
-    def _accept(self, granted: RegisteredFrame) -> None:
+    def _accept(self, granted: RegisteredFrame, asked_at: float) -> None:
         self._lease = granted
+        self._fence.confirm(asked_at, self._holds_s)
         _log.info("registration.granted", extra={**self._facts(), "heartbeat_ms": granted.heartbeat_ms})
         for warning in granted.warnings:
             _log.warning("registration.warning", extra={**self._facts(), "warning": warning})

@@ -1,11 +1,12 @@
 """An inbox in memory: for agents whose every capability is idempotent."""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
 from dispatcher.clock import Clock, SystemClock
-from dispatcher.sdk.inbox import Claim, Inbox, Judgement, Record, Verdict, judge
+from dispatcher.sdk.inbox import Claim, Inbox, Judgement, Record, Untold, Verdict, judge
 
 MAX_KEYS = 10_000
 MAX_BYTES = 64 * 1024 * 1024
@@ -39,18 +40,16 @@ class MemoryInbox(Inbox):
         return None
 
     async def claim(self, claim: Claim) -> Judgement:
-        """Judge and, on RUN, remember the claim; atomic, as nothing is awaited in between."""
-        now = self._clock.monotonic()
+        """Judge and remember; atomic, as nothing is awaited in between."""
         record = self._running.get(claim.key) or self._finished.get(claim.key)
-        judgement = judge(record, claim, now)
-        if judgement.verdict is not Verdict.RUN:
+        judgement = judge(record, claim, self._clock.monotonic())
+        if judgement.record is None:
             return judgement
         if record is None and not self._has_room():
             return Judgement(verdict=Verdict.FULL)
         self._forget(claim.key)
-        self._running[claim.key] = Record(
-            owner=claim.owner, attempt=claim.attempt, expires_at=now + claim.hold_s
-        )
+        self._running.pop(claim.key, None)
+        self._keep(claim.key, judgement.record)
         return judgement
 
     async def hold(self, key: str, owner: str, hold_s: float) -> None:
@@ -59,22 +58,37 @@ class MemoryInbox(Inbox):
         if record is not None and record.owner == owner:
             self._running[key] = replace(record, expires_at=self._clock.monotonic() + hold_s)
 
-    async def finish(self, key: str, owner: str, outcome: bytes, *, retryable: bool) -> None:
+    async def finish(
+        self, key: str, owner: str, outcome: bytes, *, retryable: bool, failed: bool = False
+    ) -> None:
         """Keep the outcome for as long as the bounds allow."""
         record = self._running.get(key)
         if record is None or record.owner != owner:
             return
         del self._running[key]
-        self._finished[key] = replace(record, outcome=outcome, retryable=retryable)
-        self._bytes += len(outcome)
-        while self._bytes > self._max_bytes and len(self._finished) > 1:
-            self._forget(next(iter(self._finished)))
+        self._keep(key, replace(record, outcome=outcome, retryable=retryable, failed=failed))
+
+    async def told(self, key: str) -> None:
+        """Nothing to forget: envelopes are of use to a later process only."""
+
+    async def untold(self, owner: str) -> Sequence[Untold]:
+        """None: no earlier process has left anything here."""
+        return ()
 
     async def aclose(self) -> None:
         """Forget everything."""
         self._running.clear()
         self._finished.clear()
         self._bytes = 0
+
+    def _keep(self, key: str, record: Record) -> None:
+        if record.outcome is None:
+            self._running[key] = record
+            return
+        self._finished[key] = record
+        self._bytes += len(record.outcome)
+        while self._bytes > self._max_bytes and len(self._finished) > 1:
+            self._forget(next(iter(self._finished)))
 
     def _has_room(self) -> bool:
         if len(self._running) + len(self._finished) < self._max_keys:

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from dispatcher.errors import DispatcherError
-from dispatcher.protocol.frames import Document, ResultBody, ResultFrame, ResultStatus, TaskFrame, Text
+from dispatcher.protocol.frames import Document, ResultBody, ResultFrame, ResultStatus, Text
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
+from dispatcher.sdk.envelope import Envelope
 from dispatcher.sdk.reply import Answer, BusinessError, NeedsInput, Reply
 
 MAX_MESSAGE = 2000
@@ -38,6 +39,11 @@ class Outcome(BaseModel):
     usage: Document = {}
     context_update: Document = {}
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether it counts as a failure of the agent."""
+        return self.status is ResultStatus.ERROR or self.business_error
+
     def encode(self) -> bytes:
         """The bytes an inbox stores."""
         return self.model_dump_json().encode()
@@ -50,13 +56,13 @@ class Outcome(BaseModel):
         except ValidationError as error:
             return failure("agent_error", f"the stored outcome can't be sent: {_flaws(error)}")
 
-    def answer_to(self, task: TaskFrame, instance_id: str) -> bytes:
-        """The encoded result frame for the delivery that asks, with its token and attempt (I5)."""
+    def answer_to(self, envelope: Envelope, instance_id: str) -> bytes:
+        """The encoded result frame for the attempt that asks, with its token and number (I5)."""
         frame = ResultFrame(
-            request_id=task.request_id,
-            task_id=task.task_id,
-            attempt=task.attempt,
-            token=task.token,
+            request_id=envelope.request_id,
+            task_id=envelope.task_id,
+            attempt=envelope.attempt,
+            token=envelope.token,
             instance_id=instance_id,
             **dict(self),
         )
@@ -70,8 +76,8 @@ def failure(code: str, message: str, *, can_retry: bool = False) -> Outcome:
     """
     return Outcome(
         status=ResultStatus.ERROR,
-        error_code=_sendable(code)[:MAX_CODE],
-        error_message=_sendable(message)[:MAX_MESSAGE],
+        error_code=sendable(code)[:MAX_CODE],
+        error_message=sendable(message)[:MAX_MESSAGE],
         can_retry=can_retry,
     )
 
@@ -83,6 +89,7 @@ def too_large(size: int) -> Outcome:
 
 BUSY = Outcome(status=ResultStatus.BUSY, error_code="busy", can_retry=True)
 EXPIRED = Outcome(status=ResultStatus.EXPIRED, error_code="expired", can_retry=True)
+CANCELLED = Outcome(status=ResultStatus.ERROR, error_code="cancelled")
 
 
 def outcome_unknown(*, idempotent: bool) -> Outcome:
@@ -100,7 +107,7 @@ def outcome_of(answer: Answer, output_model: type[BaseModel] | None = None) -> O
         size = len(outcome.encode())
     except (ValueError, TypeError, RecursionError) as error:
         why = _flaws(error) if isinstance(error, ValidationError) else str(error)
-        raise UnusableReplyError(f"the reply can't be sent: {_sendable(why)[:MAX_REASON]}") from error
+        raise UnusableReplyError(f"the reply can't be sent: {sendable(why)[:MAX_REASON]}") from error
     if size > MAX_FRAME_BYTES - _ENVELOPE_BYTES:
         return too_large(size)
     return outcome
@@ -164,5 +171,6 @@ def _flaws(error: ValidationError) -> str:
     )
 
 
-def _sendable(text: str) -> str:
+def sendable(text: str) -> str:
+    """The text with what can't be kept in it replaced by `?`."""
     return str(text).replace("\x00", "?").encode(errors="replace").decode()

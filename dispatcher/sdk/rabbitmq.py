@@ -16,16 +16,20 @@ from dispatcher.amqp.alongside import alongside
 from dispatcher.amqp.connection import DEFAULT_RULES, Connection, ConnectionRules
 from dispatcher.amqp.consumer import Consumer, Subscription
 from dispatcher.amqp.declare import Queue
-from dispatcher.amqp.layout import agent_exchanges, instance_queue
+from dispatcher.amqp.layout import agent_exchanges, control_queue, instance_queue
 from dispatcher.amqp.publisher import Message, Publisher
 from dispatcher.amqp.settle import Received
 from dispatcher.clock import Clock, SystemClock
 from dispatcher.errors import DeliveryError, OutcomeUnknownError
 from dispatcher.identifiers import AgentId, InstanceId, new_id
 from dispatcher.protocol.link import Delivery
-from dispatcher.protocol.topology import REGISTRY_KEY, RESULTS_KEY, Topology
+from dispatcher.protocol.topology import REGISTRY_KEY, RESULTS_KEY, SIGNALS_KEY, Topology
 
 log = logging.getLogger(__name__)
+
+MAX_CONTROLS = 1_000
+"""Control frames that wait here; the next one is lost, as control frames may be."""
+_IN_HAND = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +53,7 @@ class RabbitLink:
         clock: Clock | None = None,
     ) -> None:
         self._topology = topology
+        self._instance_id = instance_id
         self._rules = rules or LinkRules()
         ticking = clock or SystemClock()
         self._out = Connection(url, f"{instance_id} publishes", self._rules.connection, ticking)
@@ -58,7 +63,7 @@ class RabbitLink:
             self._in,
             Subscription(
                 queue=instance_queue(topology, instance_id),
-                prefetch=16,
+                prefetch=_IN_HAND,
                 handle=self._on_reply,
                 acknowledged=False,
             ),
@@ -124,9 +129,38 @@ class RabbitLink:
 
     async def publish_result(self, frame: bytes) -> None:
         """Publish to the results queue and wait for the broker's confirm."""
-        await self._publisher.publish(
-            Message(exchange=self._topology.result_exchange, key=RESULTS_KEY, body=frame, kind="result")
+        await self._report(RESULTS_KEY, frame)
+
+    async def publish_signal(self, frame: bytes) -> None:
+        """Publish to the signals queue and wait for the broker's confirm."""
+        await self._report(SIGNALS_KEY, frame)
+
+    async def _report(self, key: str, frame: bytes) -> None:
+        exchange = self._topology.result_exchange
+        await self._publisher.publish(Message(exchange=exchange, key=key, body=frame, kind="result"))
+
+    @asynccontextmanager
+    async def controls(self, agent_id: AgentId) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Consume a queue of this instance's own, made anew after every lost connection.
+
+        Entering takes until there is a broker on which a dispatcher was started.
+        """
+        arrived: asyncio.Queue[Received] = asyncio.Queue(MAX_CONTROLS)
+
+        async def take(received: Received) -> None:
+            if not arrived.full():
+                arrived.put_nowait(received)
+
+        subscription = Subscription(
+            queue=control_queue(self._topology, self._instance_id, agent_id),
+            prefetch=_IN_HAND,
+            handle=take,
+            acknowledged=False,
         )
+        consumer = Consumer(self._in, subscription)
+        async with alongside(consumer.run()):
+            await consumer.queue_name()
+            yield _bodies(arrived)
 
     @asynccontextmanager
     async def deliveries(self, agent_id: AgentId, prefetch: int) -> AsyncIterator[AsyncIterator[Delivery]]:
@@ -142,6 +176,11 @@ class RabbitLink:
         waiting = self._waiting.get(received.correlation_id or "")
         if waiting and not waiting.done():
             waiting.set_result(received.body)
+
+
+async def _bodies(arrived: asyncio.Queue[Received]) -> AsyncIterator[bytes]:
+    while True:
+        yield (await arrived.get()).body
 
 
 class _Arrivals:

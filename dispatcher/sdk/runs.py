@@ -6,199 +6,212 @@ attempts wait for that run and are told how it ended, or `timeout` when their ow
 
 import asyncio
 import logging
-import random
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from dispatcher.clock import Clock
-from dispatcher.protocol.frames import ResultStatus, TaskFrame
-from dispatcher.protocol.link import Link
-from dispatcher.sdk.agent import Agent
-from dispatcher.sdk.backoff import BackoffRules
+from dispatcher.errors import UnavailableError
+from dispatcher.protocol.frames import TaskFrame
+from dispatcher.protocol.link import Settlement
+from dispatcher.sdk.cancellation import Cancellations
 from dispatcher.sdk.handler import Handler
-from dispatcher.sdk.handler_thread import Call, HandlerThread, Run
-from dispatcher.sdk.inbox import Claim, Inbox, Judgement, Verdict
-from dispatcher.sdk.load_window import FinishedCall, LoadWindow
-from dispatcher.sdk.outcome import BUSY, EXPIRED, Outcome, failure, outcome_unknown
-from dispatcher.sdk.task_view import view_of
+from dispatcher.sdk.in_hand import InHand
+from dispatcher.sdk.inbox import Claim, Judgement, Verdict, serial_of
+from dispatcher.sdk.load_window import LoadWindow
+from dispatcher.sdk.outcome import BUSY, CANCELLED, EXPIRED, Outcome, failure, outcome_unknown
+from dispatcher.sdk.parts import Parts
+from dispatcher.sdk.running import Running, ending
+from dispatcher.sdk.telling import Teller
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IntakeRules:
-    """Seconds: a pause before a delivery is given back, and between two looks at a run elsewhere."""
+class Arrival:
+    """A task that came, since when its budget runs (monotonic), and whether its delivery is lost."""
 
-    pause_s: float = 1.0
-    look_s: float = 1.0
-    publish: BackoffRules = field(default_factory=BackoffRules)
-    """Between two tries to publish a result."""
-    claim_margin_s: float = 5.0
-    """A claim holds for the task's budget and this much more; past the budget it is held again every half."""
-    answer_share: float = 0.05
-    answer_most_s: float = 0.5
-    """Kept of the budget, as a share and at most, to tell a `timeout` before the attempt lapses."""
-
-    def kept_for_answer(self, budget_s: float) -> float:
-        """The part of a budget that the handler doesn't get, in seconds."""
-        return min(budget_s * self.answer_share, self.answer_most_s)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """What an instance works with; `owner` is its id."""
-
-    agent: Agent
-    owner: str
-    link: Link
-    inbox: Inbox
-    handlers: HandlerThread
-    clock: Clock
-    rules: IntakeRules = field(default_factory=IntakeRules)
-    chance: random.Random = field(default_factory=random.Random)  # noqa: S311 - keeps no secret
-    """Spreads the tries of many instances."""
+    task: TaskFrame
+    since: float
+    is_lost: Callable[[], bool]
 
 
 class Runs:
     """Finds out how a task ended, by running it if it must be run. After `drain` nothing more starts."""
 
-    def __init__(self, parts: Parts, window: LoadWindow) -> None:
+    def __init__(self, parts: Parts, teller: Teller, window: LoadWindow, in_hand: InHand) -> None:
         self._parts = parts
+        self._in_hand = in_hand
+        self._teller = teller
         self._window = window
-        self._here: dict[str, asyncio.Event] = {}
+        self._here: dict[str, Running] = {}
+        self._cancelled = Cancellations()
         self._draining = False
 
     def drain(self) -> None:
         """Start nothing more."""
         self._draining = True
 
-    async def outcome(self, task: TaskFrame, group: asyncio.TaskGroup) -> Outcome | None:
-        """What to tell the attempt, within its budget; None to leave the task to others.
+    def cancel(self, task_id: str) -> None:
+        """Stop the task's run, if it is here; if it comes later it will not run."""
+        self._cancelled.add(task_id, self._parts.clock.monotonic())
+        for running in self._here.values():
+            if running.task.task_id == task_id:
+                running.cancel()
 
-        What outlives the budget is seen out in `group`.
+    async def answer(self, arrival: Arrival, group: asyncio.TaskGroup) -> Outcome | Settlement:
+        """What to tell the attempt, within its budget, or what becomes of its delivery without a word.
+
+        REQUEUE leaves it to others; ACK means that it runs on here without its delivery, and is told
+        later. What outlives the answer is seen out in `group`. Raises `UnavailableError`, and nothing
+        was started, where the inbox fails or it isn't sure that the lease holds.
         """
-        received = self._parts.clock.monotonic()
+        task = arrival.task
         handler = self._parts.agent.handlers.get(task.capability)
         if handler is None:
             return failure("unknown_capability", f"no handler for {task.capability}", can_retry=True)
         while True:
-            if not await self._here_no_more(task, received):
+            if not await self._here_no_more(arrival):
                 return failure("timeout", "an earlier run has not ended", can_retry=handler.idempotent)
-            outcome = await self._attempt(task, handler, received, group)
-            if outcome is not None or self._draining:
-                return outcome
+            if await self._joined(arrival):
+                return Settlement.ACK
+            await self._behind_no_fence(arrival)
+            answer = await self._attempt(arrival, handler, group)
+            if answer is not None:
+                return answer
+            if self._draining:
+                return Settlement.REQUEUE
             await self._parts.clock.sleep(self._parts.rules.look_s)
 
-    async def _here_no_more(self, task: TaskFrame, received: float) -> bool:
-        """Wait while the task runs here, as long as the budget allows; False when it still runs."""
-        if task.idempotency_key not in self._here:
+    async def _here_no_more(self, arrival: Arrival) -> bool:
+        """Wait while the task runs here, as long as the budget allows; False when it still runs.
+
+        The wait for a long task is over as soon as its run has its lease.
+        """
+        key, budget_s = arrival.task.idempotency_key, arrival.task.budget_ms / 1000
+        if key not in self._here:
             return True
-        budget_s = task.budget_ms / 1000
-        until = received + budget_s - self._parts.rules.kept_for_answer(budget_s)
+        until = arrival.since + budget_s - self._parts.rules.kept_for_answer(budget_s)
         try:
             async with asyncio.timeout(until - self._parts.clock.monotonic()):
-                while (ended := self._here.get(task.idempotency_key)) is not None:
-                    await ended.wait()
+                while (running := self._here.get(key)) is not None and not running.is_leased:
+                    await running.moved()
         except TimeoutError:
             return False
         return True
 
+    async def _joined(self, arrival: Arrival) -> bool:
+        """Whether a long run that is here goes on under this attempt, which is told of it."""
+        running = self._here.get(arrival.task.idempotency_key)
+        if running is None:
+            return False
+        await running.join(arrival.task, arrival.is_lost)
+        return True
+
+    async def _behind_no_fence(self, arrival: Arrival) -> None:
+        """Return once the lease is surely held; raises `UnavailableError` when that isn't to be had.
+
+        Nothing is told of the task then, not even that it did not start: a successor may be at it.
+        """
+        fence, clock = self._parts.fence, self._parts.clock
+        until = arrival.since + arrival.task.budget_ms / 1000
+        while not await fence.opens(min(until, clock.monotonic() + self._parts.rules.look_s)):
+            gone = fence.is_lost or arrival.is_lost() or self._draining
+            if gone or clock.monotonic() >= until:
+                raise _fenced()
+
     async def _attempt(
-        self, task: TaskFrame, handler: Handler, received: float, group: asyncio.TaskGroup
-    ) -> Outcome | None:
+        self, arrival: Arrival, handler: Handler, group: asyncio.TaskGroup
+    ) -> Outcome | Settlement | None:
         """One look at the inbox and what follows from it; None while another process runs the task."""
-        parts = self._parts
-        elapsed = parts.clock.monotonic() - received
-        left = task.budget_ms / 1000 - elapsed
-        in_time = left > 0 and elapsed * 1000 < task.start_within_ms
+        task, parts = arrival.task, self._parts
+        left = self._left(arrival)
+        in_time = left > 0 and not self._is_late(arrival)
         has_place = in_time and not self._draining and parts.handlers.take_place()
-        self._here[task.idempotency_key] = asyncio.Event()
-        run: Run | None = None
+        running = Running(parts, self._teller, self._window, task=task, handler=handler)
+        self._here[task.idempotency_key] = running
         try:
-            judgement = await parts.inbox.claim(self._claim(task, handler, left, may_start=has_place))
+            refusal = None if has_place else BUSY if in_time else EXPIRED
+            judgement = await parts.inbox.claim(_claim(running, left, refusal))
             if judgement.verdict is not Verdict.RUN:
                 return _answer_without_run(task, judgement, handler, in_time=in_time, out_of_time=left <= 0)
-            has_place = False  # the run has it now
-            run = self._start(task, handler, received + task.budget_ms / 1000)
-            return await self._answer(task, run, group)
+            return await self._run(running, arrival, group)
         finally:
-            if has_place:
+            if has_place and not running.has_begun:
                 parts.handlers.give_back()
-            if run is None or run.has_ended:
-                self._release(task)
+            self._let_go(running)
 
-    def _claim(self, task: TaskFrame, handler: Handler, left: float, *, may_start: bool) -> Claim:
-        return Claim(
-            key=task.idempotency_key,
-            owner=self._parts.owner,
-            attempt=task.attempt,
-            idempotent=handler.idempotent,
-            hold_s=left + self._parts.rules.claim_margin_s,
-            may_start=may_start,
-        )
+    async def _run(
+        self, running: Running, arrival: Arrival, group: asyncio.TaskGroup
+    ) -> Outcome | Settlement:
+        """Run what was claimed; a long task goes on when this has returned."""
+        if running.task.lease_ms is not None:
+            await self._teller.started(running.envelope, arrival.is_lost)
+        if self._is_cancelled(running.task):
+            return await running.decline(CANCELLED)
+        if self._is_late(arrival):
+            return await running.decline(EXPIRED)
+        if not self._parts.fence.is_open:  # stopped just now
+            await running.decline(EXPIRED)
+            raise _fenced()
+        running.begin(arrival.since, lambda: self._is_late(arrival) or not self._parts.fence.is_open, group)
+        if running.task.lease_ms is None:
+            outcome = await running.answer()
+            if not running.has_ended:
+                group.create_task(self._see_out(running))
+            return outcome
+        group.create_task(self._carry(running))
+        return Settlement.ACK
 
-    def _start(self, task: TaskFrame, handler: Handler, deadline: float) -> Run:
-        clock = self._parts.clock
-        began = clock.monotonic()
-        kept = self._parts.rules.kept_for_answer(deadline - began)
-        call = Call(
-            handler=handler,
-            fields=task.payload.input,
-            view=view_of(task, lambda: max(deadline - kept - clock.monotonic(), 0.0)),
-            seconds=deadline - kept - began,
-            grace_s=kept / 2,
-        )
-        return self._parts.handlers.start(call)
-
-    async def _answer(self, task: TaskFrame, run: Run, group: asyncio.TaskGroup) -> Outcome:
-        began = self._parts.clock.monotonic()
-        outcome = await run.answer()
-        self._count(task, began, outcome)
-        if run.has_ended:
-            await self._end(task, began, outcome)
-        else:
-            group.create_task(self._see_out(task, run, began))
-        return outcome
-
-    async def _see_out(self, task: TaskFrame, run: Run, began: float) -> None:
-        """Keep the claim of a run past its budget until it ends, and store how; the key is free then.
-
-        Cancelled, it leaves the key taken: the handler may still be at work.
-        """
-        margin_s = self._parts.rules.claim_margin_s
+    async def _carry(self, running: Running) -> None:
+        """See a long run through without its delivery, as far as its result is surely told."""
         try:
-            while (outcome := await run.end_within(margin_s / 2)) is None:
-                await self._hold(task, margin_s)
-            await self._end(task, began, outcome)
+            with self._in_hand.one_more():
+                await running.carry()
         finally:
-            if run.has_ended:
-                self._release(task)
+            self._let_go(running)
+        if not running.has_ended:
+            await self._see_out(running)
 
-    async def _hold(self, task: TaskFrame, seconds: float) -> None:
+    async def _see_out(self, running: Running) -> None:
+        """Keep the key of a run past its budget until it ends."""
         try:
-            await self._parts.inbox.hold(task.idempotency_key, self._parts.owner, seconds)
-        except Exception:  # noqa: BLE001 - whatever ails the inbox, the run has to be seen out
-            _log.exception("inbox.failed", extra=_facts(task))
+            await running.see_out()
+        finally:
+            self._let_go(running)
 
-    async def _end(self, task: TaskFrame, began: float, outcome: Outcome) -> None:
-        """Log and store how the run really ended, which a late one has not been told as."""
-        elapsed_ms = round((self._parts.clock.monotonic() - began) * 1000)
-        _log.info("task.ended", extra={**_ending(task, outcome), "elapsed_ms": elapsed_ms})
-        try:
-            await self._parts.inbox.finish(
-                task.idempotency_key, self._parts.owner, outcome.encode(), retryable=outcome.can_retry
-            )
-        except Exception:  # noqa: BLE001 - the result is known here and now: telling it beats keeping it back
-            _log.exception("inbox.failed", extra=_facts(task))
+    def _let_go(self, running: Running) -> None:
+        """The key is free again, unless its handler is still at work."""
+        if running.has_ended and self._here.get(running.task.idempotency_key) is running:
+            del self._here[running.task.idempotency_key]
+            running.let_go()
 
-    def _release(self, task: TaskFrame) -> None:
-        self._here.pop(task.idempotency_key).set()
+    def _left(self, arrival: Arrival) -> float:
+        return arrival.task.budget_ms / 1000 - (self._parts.clock.monotonic() - arrival.since)
 
-    def _count(self, task: TaskFrame, began: float, outcome: Outcome) -> None:
-        now = self._parts.clock.monotonic()
-        failed = outcome.status is ResultStatus.ERROR or outcome.business_error
-        self._window.add(
-            FinishedCall(capability=task.capability, finished_at=now, seconds=now - began, failed=failed)
-        )
+    def _is_late(self, arrival: Arrival) -> bool:
+        elapsed_ms = (self._parts.clock.monotonic() - arrival.since) * 1000
+        return elapsed_ms >= min(arrival.task.start_within_ms, arrival.task.budget_ms)
+
+    def _is_cancelled(self, task: TaskFrame) -> bool:
+        return self._cancelled.holds(task.task_id, self._parts.clock.monotonic())
+
+
+def _fenced() -> UnavailableError:
+    return UnavailableError("the lease was not confirmed", code="lease_unconfirmed")
+
+
+def _claim(running: Running, left: float, refusal: Outcome | None) -> Claim:
+    task, idempotent = running.task, running.handler.idempotent
+    return Claim(
+        key=task.idempotency_key,
+        owner=running.owner,
+        attempt=serial_of(task),
+        idempotent=idempotent,
+        hold_s=running.hold_s(left),
+        may_start=refusal is None,
+        # Declined, it may run elsewhere: a copy that comes later must not find a place here (I2).
+        refusal=None if refusal is None or idempotent else refusal.encode(),
+        envelope=None if task.lease_ms is None else running.envelope.encode(),
+    )
 
 
 def _answer_without_run(
@@ -207,7 +220,7 @@ def _answer_without_run(
     match judgement.verdict:
         case Verdict.REPLAY if judgement.outcome is not None:
             outcome = Outcome.decode(judgement.outcome)
-            _log.info("task.replayed", extra=_ending(task, outcome))
+            _log.info("task.replayed", extra=ending(task, outcome))
             return outcome
         case Verdict.ELSEWHERE if not out_of_time:
             return None
@@ -216,17 +229,3 @@ def _answer_without_run(
         case Verdict.FULL:
             return BUSY
     return outcome_unknown(idempotent=handler.idempotent)
-
-
-def _ending(task: TaskFrame, outcome: Outcome) -> dict[str, object]:
-    return {**_facts(task), "status": outcome.status, "error_code": outcome.error_code}
-
-
-def _facts(task: TaskFrame) -> dict[str, object]:
-    return {
-        "agent_id": task.agent_id,
-        "request_id": task.request_id,
-        "task_id": task.task_id,
-        "capability": task.capability,
-        "attempt": task.attempt,
-    }

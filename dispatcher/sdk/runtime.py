@@ -15,12 +15,15 @@ from dispatcher.errors import DispatcherError, first_error
 from dispatcher.identifiers import InstanceId, new_id
 from dispatcher.protocol.link import Link
 from dispatcher.sdk.agent import Agent, ChannelKind, checked_name
+from dispatcher.sdk.fence import Fence
 from dispatcher.sdk.handler_thread import HandlerThread
 from dispatcher.sdk.inbox import Inbox
 from dispatcher.sdk.intake import Intake
+from dispatcher.sdk.leftovers import Leftovers
 from dispatcher.sdk.load_window import LoadWindow
 from dispatcher.sdk.membership import InstanceIdentity, Membership
-from dispatcher.sdk.runs import IntakeRules, Parts
+from dispatcher.sdk.parts import IntakeRules, Parts
+from dispatcher.sdk.pulse import Pulse
 
 _log = logging.getLogger(__name__)
 
@@ -60,13 +63,14 @@ class Runtime:
         clock = clock or SystemClock()
         self._agent, self._link, self._options, self._clock = agent, link, options, clock
         self._handlers = HandlerThread(agent.max_load)
-        window = LoadWindow()
+        window, fence = LoadWindow(), Fence(clock)
         self._membership = Membership(
             _identity(agent, inbox, options),
             link,
             clock,
             window=window,
             running=lambda: self._handlers.running,
+            fence=fence,
         )
         parts = Parts(
             agent=agent,
@@ -76,8 +80,11 @@ class Runtime:
             handlers=self._handlers,
             clock=clock,
             rules=options.intake,
+            fence=fence,
         )
         self._intake = Intake(parts, window)
+        self._leftovers = Leftovers(parts)
+        self._pulse = Pulse(clock)
         self.ready = asyncio.Event()
         """Set once the agent is registered and consumes."""
 
@@ -100,12 +107,16 @@ class Runtime:
     async def _live(self) -> None:
         """Consume while there is a lease; work in hand goes on without one."""
         async with asyncio.TaskGroup() as group:
+            group.create_task(self._pulse.run())
+            group.create_task(self._obey())
+            await self._membership.join()
+            group.create_task(self._leftovers.run())
             while True:
-                await self._membership.join()
                 consumption = group.create_task(self._consume(group))
                 await self._membership.stay()
                 consumption.cancel()
                 await asyncio.wait({consumption})
+                await self._membership.join()
 
     async def _consume(self, group: asyncio.TaskGroup) -> None:
         """Take deliveries, and again after every lost connection; work in hand goes on meanwhile."""
@@ -114,9 +125,21 @@ class Runtime:
                 async with self._link.deliveries(self._agent.agent_id, self._agent.max_load) as deliveries:
                     self.ready.set()
                     async for delivery in deliveries:
-                        group.create_task(self._intake.handle(delivery))
+                        since = self._pulse.since(delivery.since)
+                        group.create_task(self._intake.handle(delivery, since))
             except DispatcherError as error:
                 _log.warning("consumption.interrupted", extra={"reason": error.error_code})
+            await self._clock.sleep(self._options.reconnect_s)
+
+    async def _obey(self) -> None:
+        """Carry out cancellations, with or without a lease."""
+        while True:
+            try:
+                async with self._link.controls(self._agent.agent_id) as frames:
+                    async for frame in frames:
+                        self._intake.cancel(frame)
+            except DispatcherError as error:
+                _log.warning("controls.interrupted", extra={"reason": error.error_code})
             await self._clock.sleep(self._options.reconnect_s)
 
     async def _drain(self) -> None:

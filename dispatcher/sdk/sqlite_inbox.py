@@ -2,18 +2,15 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, TypeVar
 
 from dispatcher.errors import ConfigurationError, UnavailableError
 from dispatcher.identifiers import new_id
-from dispatcher.protocol.topology import DEAD_LETTER_TTL_MS
-from dispatcher.sdk.inbox import Claim, Inbox, Judgement, Record, Verdict, judge
+from dispatcher.sdk.inbox import KEEP_S, Claim, Inbox, Judgement, Record, Untold, judge
 
-KEEP_S = DEAD_LETTER_TTL_MS / 1000 + 24 * 3600
-"""Longer than a dead letter can wait to be put back, so that putting it back repeats nothing."""
 _PRUNE_EVERY = 256
 
 _SCHEMA = """
@@ -24,7 +21,8 @@ CREATE TABLE IF NOT EXISTS inbox (
     expires_at REAL NOT NULL,
     touched_at REAL NOT NULL,
     outcome BLOB,
-    retryable INTEGER NOT NULL DEFAULT 0
+    retryable INTEGER NOT NULL DEFAULT 0,
+    envelope BLOB
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS inbox_touched_at ON inbox (touched_at);
 CREATE TABLE IF NOT EXISTS identity (
@@ -34,6 +32,13 @@ CREATE TABLE IF NOT EXISTS identity (
 """
 _NOW = "(julianday('now') - 2440587.5) * 86400.0"
 """The database's clock in seconds since 1970, to the millisecond."""
+_UNTOLD = f"""
+SELECT key, envelope, outcome FROM inbox
+WHERE envelope IS NOT NULL AND owner <> ? AND expires_at <= {_NOW} ORDER BY touched_at LIMIT 100
+"""  # noqa: S608 - constants
+
+_RETRYABLE, _FAILED = 1, 2
+"""Bits of the column `retryable`; files of the first release know the first one only."""
 
 ReturnT = TypeVar("ReturnT")
 
@@ -77,7 +82,7 @@ class SqliteInbox(Inbox):
         return self._inbox_id
 
     async def claim(self, claim: Claim) -> Judgement:
-        """Judge and, on RUN, write the claim in one transaction."""
+        """Judge and write in one transaction."""
         return await self._call(lambda: self._claim(claim))
 
     async def hold(self, key: str, owner: str, hold_s: float) -> None:
@@ -88,13 +93,26 @@ class SqliteInbox(Inbox):
         )
         await self._call(lambda: self._connection.execute(change, (hold_s, key, owner)))
 
-    async def finish(self, key: str, owner: str, outcome: bytes, *, retryable: bool) -> None:
+    async def finish(
+        self, key: str, owner: str, outcome: bytes, *, retryable: bool, failed: bool = False
+    ) -> None:
         """Write the outcome in one transaction."""
         change = (
             f"UPDATE inbox SET outcome = ?, retryable = ?, touched_at = {_NOW} "  # noqa: S608 - a constant
             "WHERE key = ? AND owner = ? AND outcome IS NULL"
         )
-        await self._call(lambda: self._connection.execute(change, (outcome, int(retryable), key, owner)))
+        await self._call(
+            lambda: self._connection.execute(change, (outcome, _ending(retryable, failed), key, owner))
+        )
+
+    async def told(self, key: str) -> None:
+        """Forget the envelope in one transaction."""
+        change = "UPDATE inbox SET envelope = NULL WHERE key = ?"
+        await self._call(lambda: self._connection.execute(change, (key,)))
+
+    async def untold(self, owner: str) -> Sequence[Untold]:
+        """What earlier processes left; this file is nobody else's now."""
+        return await self._call(lambda: self._untold(owner))
 
     async def aclose(self) -> None:
         """Close the file and let go of its lock."""
@@ -115,13 +133,29 @@ class SqliteInbox(Inbox):
             self._connection.execute("BEGIN IMMEDIATE")
             record, now = self._read(claim.key)
             judgement = judge(record, claim, now)
-            if judgement.verdict is Verdict.RUN:
-                self._connection.execute(
-                    "INSERT OR REPLACE INTO inbox (key, owner, attempt, expires_at, touched_at) "
-                    "VALUES (?, ?, ?, ?, ?)",
-                    (claim.key, claim.owner, claim.attempt, now + claim.hold_s, now),
-                )
+            if judgement.record is not None:
+                self._write(claim.key, judgement.record, now)
         return judgement
+
+    def _write(self, key: str, record: Record, now: float) -> None:
+        kept = (
+            record.owner,
+            record.attempt,
+            record.expires_at,
+            now,
+            record.outcome,
+            _ending(record.retryable, record.failed),
+        )
+        self._connection.execute(
+            "INSERT OR REPLACE INTO inbox "
+            "(key, owner, attempt, expires_at, touched_at, outcome, retryable, envelope) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (key, *kept, record.envelope),
+        )
+
+    def _untold(self, owner: str) -> Sequence[Untold]:
+        rows = self._connection.execute(_UNTOLD, (owner,))
+        return tuple(Untold(key=key, envelope=envelope, outcome=outcome) for key, envelope, outcome in rows)
 
     def _read(self, key: str) -> tuple[Record | None, float]:
         (now,) = self._connection.execute(f"SELECT {_NOW}").fetchone()
@@ -132,9 +166,18 @@ class SqliteInbox(Inbox):
             return None, now
         owner, attempt, expires_at, outcome, retryable = row
         found = Record(
-            owner=owner, attempt=attempt, expires_at=expires_at, outcome=outcome, retryable=bool(retryable)
+            owner=owner,
+            attempt=attempt,
+            expires_at=expires_at,
+            outcome=outcome,
+            retryable=bool(retryable & _RETRYABLE),
+            failed=bool(retryable & _FAILED),
         )
         return found, now
+
+
+def _ending(retryable: bool, failed: bool) -> int:  # noqa: FBT001 - the two bits, in their order
+    return retryable * _RETRYABLE + failed * _FAILED
 
 
 def _connect(path: Path, wait_s: float) -> tuple[sqlite3.Connection, str]:
@@ -145,7 +188,8 @@ def _connect(path: Path, wait_s: float) -> tuple[sqlite3.Connection, str]:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.executescript(_SCHEMA)
-        connection.execute("UPDATE inbox SET expires_at = 0 WHERE outcome IS NULL")
+        _add_envelope(connection)
+        connection.execute("UPDATE inbox SET expires_at = 0 WHERE outcome IS NULL OR envelope IS NOT NULL")
         connection.execute(f"DELETE FROM inbox WHERE touched_at < {_NOW} - ?", (KEEP_S,))  # noqa: S608
         connection.execute("INSERT OR IGNORE INTO identity (row_id, inbox_id) VALUES (1, ?)", (new_id(),))
         (inbox_id,) = connection.execute("SELECT inbox_id FROM identity").fetchone()
@@ -153,3 +197,11 @@ def _connect(path: Path, wait_s: float) -> tuple[sqlite3.Connection, str]:
         connection.close()
         raise
     return connection, inbox_id
+
+
+def _add_envelope(connection: sqlite3.Connection) -> None:
+    """A file of the first release has no such column."""
+    columns = {name for _, name, *_ in connection.execute("PRAGMA table_info (inbox)")}
+    if "envelope" not in columns:
+        connection.execute("ALTER TABLE inbox ADD COLUMN envelope BLOB")
+    connection.execute("CREATE INDEX IF NOT EXISTS inbox_untold ON inbox (key) WHERE envelope IS NOT NULL")

@@ -20,7 +20,8 @@ from dispatcher.errors import ConfigurationError, first_error
 from dispatcher.sdk.agent import Agent
 from dispatcher.sdk.asgi_transport import AsgiTransport
 from dispatcher.sdk.client import Client
-from dispatcher.sdk.handler_thread import Call, HandlerThread
+from dispatcher.sdk.handler_call import Call
+from dispatcher.sdk.handler_thread import HandlerThread
 from dispatcher.sdk.outcome import Outcome
 from dispatcher.sdk.runtime import Runtime, serving
 from dispatcher.sdk.sqlite_inbox import SqliteInbox

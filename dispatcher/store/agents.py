@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dispatcher.identifiers import AgentId, Capability, InstanceId, LeaseId
 from dispatcher.protocol.declaration import Declaration
 from dispatcher.registry.agent import Agent, InboxKind, Instance
-from dispatcher.registry.repository import CapabilityContract, RegistrySnapshot
+from dispatcher.registry.repository import Basis, CapabilityContract, RegistrySnapshot
 from dispatcher.store.column import now_ms
 from dispatcher.store.engine import Database
 from dispatcher.store.states import padded
@@ -23,11 +23,13 @@ _LEASED = (
     .order_by(instances.c.agent_id, instances.c.name)
 )
 
+_LEASES_OF = select(leases.c.lease_id).join(instances, leases.c.instance_id == instances.c.instance_id)
+
 
 class SqlAgents:
     """Implements `registry.repository.AgentRepository`.
 
-    Changes of declarations lock the row with the registry's version first, so that they happen
+    Registrations and removals lock the row with the registry's version first, so that they happen
     one after the other over all replicas.
     """
 
@@ -61,10 +63,17 @@ class SqlAgents:
         async with self._database.reading() as connection:
             return tuple(map(_to_instance, (await connection.execute(query)).mappings()))
 
-    async def save(self, agent: Agent, instance: Instance, contracts: Sequence[CapabilityContract]) -> int:
+    async def save(
+        self, agent: Agent, instance: Instance, contracts: Sequence[CapabilityContract], basis: Basis
+    ) -> int | None:
         """See `AgentRepository.save`."""
         async with self._database.writing() as connection:
             version = await _lock_version(connection)
+            held = await connection.execute(_LEASES_OF.where(instances.c.agent_id == agent.agent_id))
+            if (version, frozenset(held.scalars())) != (basis.version, basis.leases):
+                return None
+            if basis.silent and not await _end_silent(connection, basis):
+                return None
             if await _save_agent(connection, agent):
                 version = await _raise_version(connection, version)
             for contract in sorted(contracts, key=lambda contract: contract.capability):
@@ -178,6 +187,23 @@ async def _replace_instance(connection: AsyncConnection, instance: Instance) -> 
             seen_ms=now_ms(),
         )
     )
+
+
+async def _end_silent(connection: AsyncConnection, basis: Basis) -> bool:
+    """End the leases that were silent all the time; False, and nothing, if one of them was heard."""
+    # Locked in key order, as by `touch`: who is touched first is heard, who comes later has no lease.
+    silent = (
+        select(leases.c.instance_id, (now_ms() - leases.c.seen_ms).label("age_ms"))
+        .where(leases.c.lease_id.in_(padded(sorted(basis.silent))))
+        .order_by(leases.c.instance_id)
+        .with_for_update()
+    )
+    found = (await connection.execute(silent)).all()
+    if any(age_ms < basis.silent_s * 1000 for _, age_ms in found):
+        return False
+    ended = instances.c.instance_id.in_(padded([instance_id for instance_id, _ in found]))
+    await connection.execute(delete(instances).where(ended))
+    return True
 
 
 async def _forget_unused_contracts(connection: AsyncConnection) -> None:

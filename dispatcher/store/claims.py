@@ -1,6 +1,7 @@
 """The outbox: due attempts, claimed by one replica at a time."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -28,6 +29,7 @@ from dispatcher.dispatch.task_frame import due_of
 from dispatcher.identifiers import AgentId, ReplicaId
 from dispatcher.store.column import now_ms, read_now
 from dispatcher.store.engine import Database
+from dispatcher.store.pace import left_now
 from dispatcher.store.states import load_states
 from dispatcher.store.tables import attempts
 
@@ -35,7 +37,11 @@ _OLDEST_FIRST = (attempts.c.not_before_ms, attempts.c.request_id, attempts.c.tas
 
 
 async def claim_due(
-    database: Database, replica: ReplicaId, room: Mapping[AgentId, int], claim_s: float
+    database: Database,
+    replica: ReplicaId,
+    room: Mapping[AgentId, int],
+    claim_s: float,
+    paces: Mapping[AgentId, float],
 ) -> tuple[Due, ...]:
     """Claim due attempts in one transaction; see `Ledger.claim_due`."""
     wanted = {agent: places for agent, places in sorted(room.items()) if places > 0}
@@ -51,6 +57,9 @@ async def claim_due(
         ),
     }
     async with database.writing() as connection:
+        for agent_id in sorted(wanted.keys() & paces.keys()):
+            left = await left_now(database, connection, agent_id, paces[agent_id])
+            wanted[agent_id] = min(wanted[agent_id], left)
         select_and_mark = _claim_skipping_locked if database.is_postgres else _claim_agent_by_agent
         claimed = await select_and_mark(connection, wanted, claim)
         if not claimed:
@@ -58,19 +67,27 @@ async def claim_due(
         states = await load_states(connection, {row["request_id"] for row in claimed})
         now = await read_now(connection)
     ordered = sorted(claimed, key=lambda row: (row["not_before_ms"], row["request_id"], row["task_id"]))
-    return tuple(_to_due(states[row["request_id"]], (row["task_id"], row["number"]), now) for row in ordered)
+    return tuple(
+        _to_due(states[row["request_id"]].state, (row["task_id"], row["number"]), now) for row in ordered
+    )
 
 
 async def due_agents(database: Database) -> frozenset[AgentId]:
-    """Agents with claimable attempts, found by a jump from agent to agent, not over the backlog."""
+    """Agents with claimable attempts."""
+    async with database.asking() as connection:
+        found = await connection.execute(_due_agents())
+        return frozenset(AgentId(agent_id) for agent_id in found.scalars())
+
+
+@cache
+def _due_agents() -> Select[str]:
+    """Found by a jump from agent to agent, not over the backlog."""
     due = attempts.c.status == AttemptStatus.DUE
     agent = select(func.min(attempts.c.agent_id).label("agent_id")).where(due).cte("agent", recursive=True)
     following = select(func.min(attempts.c.agent_id)).where(due, attempts.c.agent_id > agent.c.agent_id)
     agent = agent.union_all(select(following.scalar_subquery()).where(agent.c.agent_id.is_not(None)))
     claimable = select(attempts.c.agent_id).where(attempts.c.agent_id == agent.c.agent_id, *_claimable())
-    async with database.reading() as connection:
-        found = await connection.execute(select(agent.c.agent_id).where(claimable.exists()))
-        return frozenset(AgentId(agent_id) for agent_id in found.scalars())
+    return select(agent.c.agent_id).where(claimable.exists())
 
 
 def _claimable() -> tuple[ColumnElement[bool], ...]:

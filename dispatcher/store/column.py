@@ -11,7 +11,15 @@ from sqlalchemy.sql.expression import FunctionElement
 from sqlalchemy.types import TypeDecorator
 
 
-def _document(value: object) -> str:
+def stored_words(value: str | None) -> str | None:
+    """Text as it is stored; see `Words`."""
+    return value if value is None or "\0" not in value else value.replace("\0", "\ufffd")
+
+
+def stored_json(value: object) -> str | None:
+    """A JSON document as it is stored; None for none."""
+    if value is None:
+        return None
     try:
         return orjson.dumps(value, default=dict).decode()
     except TypeError:
@@ -53,7 +61,7 @@ class Words(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: D102
-        return value if value is None or "\0" not in value else value.replace("\0", "\ufffd")
+        return stored_words(value)
 
 
 class Json(TypeDecorator[object]):
@@ -63,7 +71,7 @@ class Json(TypeDecorator[object]):
     cache_ok = True
 
     def process_bind_param(self, value: object, dialect: Dialect) -> str | None:  # noqa: D102
-        return None if value is None else _document(value)
+        return stored_json(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> object:  # noqa: D102
         return None if value is None else orjson.loads(value)

@@ -5,30 +5,33 @@ import math
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqlalchemy import URL, Connection, ExceptionContext, event, make_url
 from sqlalchemy.dialects.sqlite.aiosqlite import AsyncAdapt_aiosqlite_connection
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import NullPool
 
 from dispatcher.errors import ConfigurationError, DispatcherError, UnavailableError
 from dispatcher.store.failure import READ_ONLY_STATE, NotAdmittedError, translated
 
 _DRIVERS = {"sqlite": "aiosqlite", "postgresql": "asyncpg"}
 _POSTGRES_CONNECTIONS = 10
-"""Per process: two group writers, the relay, and readers. More callers wait for a free one."""
+"""Per process, beside the two of the direct writers. More callers wait for a free one."""
 _SQLITE_READERS = 4
 _WAIT_S = 10
-"""Longest wait for a free connection, for connecting, and for another process's SQLite lock."""
+"""Longest wait for a free connection and for connecting."""
+_LOCKED_S = 5
+"""Longest wait for a turn to write to SQLite, and then for another process's lock of the file."""
 _STATEMENT_S = 30
 
 _SQLITE_PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
     "PRAGMA foreign_keys = ON",
-    f"PRAGMA busy_timeout = {_WAIT_S * 1000}",
+    f"PRAGMA busy_timeout = {_LOCKED_S * 1000}",
 )
 """FULL syncs the log at every commit: what was accepted survives a power cut, not only a crash."""
 
@@ -39,6 +42,11 @@ class Database:
 
     writes: AsyncEngine
     reads: AsyncEngine
+    questions: AsyncEngine
+    """The same connections as `writes` and `reads`, without transactions."""
+    alone: AsyncEngine
+    """Connections that are nobody else's: each is opened for whoever asks, and closed after it."""
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def is_postgres(self) -> bool:
@@ -48,8 +56,34 @@ class Database:
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[AsyncConnection]:
         """A transaction that is committed on leaving, rolled back on an error."""
+        async with self.turn():
+            with translated():
+                async with self.writes.begin() as connection:
+                    yield connection
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """The right to write: on SQLite one at a time, so that nobody polls for the file's lock."""
+        if self.is_postgres:
+            yield
+            return
         with translated():
-            async with self.writes.begin() as connection:
+            async with asyncio.timeout(_LOCKED_S):
+                await self._turn.acquire()
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    @asynccontextmanager
+    async def asking(self) -> AsyncIterator[AsyncConnection]:
+        """For one query: without a transaction around it where the database allows that, two trips less."""
+        if not self.is_postgres:
+            async with self.reading() as connection:
+                yield connection
+            return
+        with translated():
+            async with self.questions.connect() as connection:
                 yield connection
 
     @asynccontextmanager
@@ -81,6 +115,7 @@ async def open_engine(url: str) -> AsyncIterator[Database]:
     finally:
         await database.reads.dispose()
         await database.writes.dispose()
+        await database.alone.dispose()
 
 
 def parse_url(url: str) -> URL:
@@ -101,9 +136,8 @@ def parse_url(url: str) -> URL:
 
 def _make_engine(url: URL, *, pool_size: int, **options: object) -> AsyncEngine:
     """Parameters are people's words and tokens: hidden, they are in no error text and no log."""
-    return create_async_engine(
-        url, pool_size=pool_size, max_overflow=0, pool_timeout=_WAIT_S, hide_parameters=True, **options
-    )
+    options["hide_parameters"] = True
+    return create_async_engine(url, pool_size=pool_size, max_overflow=0, pool_timeout=_WAIT_S, **options)
 
 
 def _open_sqlite(url: URL) -> Database:
@@ -111,7 +145,16 @@ def _open_sqlite(url: URL) -> Database:
     reads = _make_engine(url, pool_size=_SQLITE_READERS)
     _prepare_sqlite(writes, begin="BEGIN IMMEDIATE", query_only="OFF")
     _prepare_sqlite(reads, begin="BEGIN", query_only="ON")
-    return Database(writes=writes, reads=reads)
+    return Database(writes=writes, reads=reads, questions=reads, alone=writes)
+
+
+def connect_sqlite(database: Database) -> sqlite3.Connection:
+    """A connection beside the pools, for one thread at a time, with their settings and no transaction."""
+    path = database.writes.url.database or ""
+    connection = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
+    for pragma in _SQLITE_PRAGMAS:
+        connection.execute(pragma)
+    return connection
 
 
 def _prepare_sqlite(engine: AsyncEngine, *, begin: str, query_only: str) -> None:
@@ -139,30 +182,32 @@ def _for_asyncpg(url: URL) -> URL:
 
 
 def _open_postgres(url: URL) -> Database:
-    try:
-        engine = _make_engine(
-            _for_asyncpg(url),
-            pool_size=_POSTGRES_CONNECTIONS,
-            pool_pre_ping=True,
-            # Whatever the server's default: a rule must see what was committed while it waited for its lock.
-            isolation_level="READ COMMITTED",
-            connect_args={
-                "timeout": _WAIT_S,
-                "command_timeout": _STATEMENT_S,
-                # One insert text per group size: room for all of them.
-                "prepared_statement_cache_size": 500,
-                "server_settings": {
-                    "application_name": "dispatcher",
-                    "idle_in_transaction_session_timeout": f"{_STATEMENT_S}s",
-                    "jit": "off",
-                },
+    target = _for_asyncpg(url)
+    options: dict[str, object] = {
+        # Whatever the server's default: a rule must see what was committed while it waited for its lock.
+        "isolation_level": "READ COMMITTED",
+        "hide_parameters": True,
+        "connect_args": {
+            "timeout": _WAIT_S,
+            "command_timeout": _STATEMENT_S,
+            # One insert text per group size: room for all of them.
+            "prepared_statement_cache_size": 500,
+            "server_settings": {
+                "application_name": "dispatcher",
+                "idle_in_transaction_session_timeout": f"{_STATEMENT_S}s",
+                "jit": "off",
             },
-        )
+        },
+    }
+    try:
+        engine = _make_engine(target, pool_size=_POSTGRES_CONNECTIONS, pool_pre_ping=True, **options)
+        alone = create_async_engine(target, poolclass=NullPool, **options)
     except ModuleNotFoundError:
         raise ConfigurationError("PostgreSQL needs the package's extra 'postgres' to be installed") from None
     event.listen(engine.sync_engine, "handle_error", _leave_a_standby)
     reads = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-    return Database(writes=engine, reads=reads)
+    questions = engine.execution_options(isolation_level="AUTOCOMMIT")
+    return Database(writes=engine, reads=reads, questions=questions, alone=alone)
 
 
 def _leave_a_standby(context: ExceptionContext) -> None:

@@ -3,7 +3,8 @@
 OSError, lost connection, no free connection in time   UnavailableError
 server shuts down, is full, or is read-only            UnavailableError
 user, password or database not accepted                NotAdmittedError: also an UnavailableError
-deadlock, serialization failure, database locked       ConflictError: nothing stored, try again
+deadlock, serialization failure                        ConflictError: nothing stored, try again
+SQLite file locked longer than we wait for it          UnavailableError
 anything else the database says                        DispatcherError: the statement was refused
 
 The driver's own error is not chained: its text quotes rows and values, which are people's words
@@ -30,9 +31,12 @@ READ_ONLY_STATE = "25006"
 _OUTAGE_STATES = frozenset({READ_ONLY_STATE, "25P03", "25P04"})
 """Also idle_in_transaction_session_timeout and transaction_timeout."""
 _SHOWN_CHARACTERS = 60
-_CONFLICT_CODES = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_CONFLICT_CODES = frozenset(
+    {sqlite3.SQLITE_BUSY_SNAPSHOT, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_LOCKED_SHAREDCACHE}
+)
 _OUTAGE_CODES = frozenset(
     {
+        sqlite3.SQLITE_BUSY,
         sqlite3.SQLITE_CANTOPEN,
         sqlite3.SQLITE_FULL,
         sqlite3.SQLITE_IOERR,
@@ -69,16 +73,30 @@ def translated() -> Iterator[None]:
         raise DispatcherError("the store issued a statement that can't run") from error
 
 
+def driver_failure(error: Exception) -> DispatcherError:
+    """Our error for one that a driver raised where SQLAlchemy had no part in it.
+
+    One without any code of the database, as for a closed connection, is an outage.
+    """
+    state: str = getattr(error, "sqlstate", None) or ""
+    code = getattr(error, "sqlite_errorcode", None) or 0
+    is_known = bool(state or code)
+    return _failure(f"{type(error).__name__} {state or code}", state, code, is_lost=not is_known)
+
+
 def _translation(error: DBAPIError) -> DispatcherError:
     state = getattr(error.orig, "sqlstate", None) or ""
-    # Extended codes of SQLite keep the primary one in their low byte.
-    code = (getattr(error.orig, "sqlite_errorcode", None) or 0) & 0xFF
+    code = getattr(error.orig, "sqlite_errorcode", None) or 0
     cause = f"{type(error.orig).__name__} {state or code} at {_beginning(error.statement)!r}"
+    return _failure(cause, state, code, is_lost=error.connection_invalidated)
+
+
+def _failure(cause: str, state: str, code: int, *, is_lost: bool) -> DispatcherError:
     if state in _CONFLICT_STATES or code in _CONFLICT_CODES:
         return ConflictError(f"the database is busy with a conflicting change: {cause}")
     if state[:2] in _LOGIN_CLASSES:
         return NotAdmittedError(f"the database does not let us in: {cause}")
-    if error.connection_invalidated or _is_outage(state, code):
+    if is_lost or _is_outage(state, code):
         return UnavailableError(f"the database can't be reached or can't write: {cause}")
     return DispatcherError(f"the database refused a statement: {cause}")
 
@@ -89,4 +107,5 @@ def _beginning(statement: str | None) -> str:
 
 
 def _is_outage(state: str, code: int) -> bool:
-    return state in _OUTAGE_STATES or state[:2] in _OUTAGE_CLASSES or code in _OUTAGE_CODES
+    # Extended codes of SQLite keep the primary one in their low byte.
+    return state in _OUTAGE_STATES or state[:2] in _OUTAGE_CLASSES or code & 0xFF in _OUTAGE_CODES

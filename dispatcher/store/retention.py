@@ -16,11 +16,15 @@ from dispatcher.identifiers import CallerId, RequestId
 from dispatcher.store.column import now_ms
 from dispatcher.store.engine import Database
 from dispatcher.store.states import padded
-from dispatcher.store.tables import decisions, requests, results
+from dispatcher.store.tables import dead_frames, decisions, requests, results, sessions
 
 BATCH = 500
 _DAY_MS = 24 * 3600 * 1000
 _PRUNED: Mapping[str, Table] = MappingProxyType({t.name: t for t in (decisions, results, requests)})
+_ALONE: Mapping[str, ColumnElement[int]] = MappingProxyType(
+    {sessions.name: sessions.c.changed_ms, dead_frames.name: dead_frames.c.recorded_ms}
+)
+"""Tables whose rows hang on no request, with what their age counts from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,18 +38,22 @@ class Forgotten:
 async def prune(database: Database, keep: Mapping[str, float], *, batch: int = BATCH) -> dict[str, int]:
     """Delete rows of requests that ended more than `keep[table]` days ago; the number per table.
 
-    Tables are `requests` (with everything below them), `decisions` and `results`; one that
-    `keep` does not name is left alone. `batch` is the most requests in one transaction. Stopped
-    half-way, what is deleted stays deleted.
+    Tables are `requests` (with everything below them), `decisions`, `results`, `sessions` (by their
+    last change) and `dead_frames`; one that `keep` does not name is left alone. `batch` is the most
+    requests in one transaction. Stopped half-way, what is deleted stays deleted.
     """
-    unknown = keep.keys() - _PRUNED.keys()
+    known = _PRUNED.keys() | _ALONE.keys()
+    unknown = keep.keys() - known
     if unknown:
-        raise ConfigurationError(f"no retention is defined for {sorted(unknown)}; use {sorted(_PRUNED)}")
-    return {
+        raise ConfigurationError(f"no retention is defined for {sorted(unknown)}; use {sorted(known)}")
+    deleted = {
         name: await _prune(database, table, keep[name], batch)
         for name, table in _PRUNED.items()
         if name in keep
     }
+    for name in _ALONE.keys() & keep.keys():
+        deleted[name] = await _prune_alone(database, _ALONE[name], keep[name])
+    return deleted
 
 
 async def forget(database: Database, user_id: str, caller: CallerId | None = None) -> Forgotten:
@@ -60,10 +68,23 @@ async def forget(database: Database, user_id: str, caller: CallerId | None = Non
     deleted = 0
     async for page in _ended(database, theirs, BATCH):
         deleted += await _delete(database, requests, page)
+    async with database.writing() as connection:
+        await connection.execute(delete(sessions).where(*_sessions_of(user_id, caller)))
     running = select(func.count()).select_from(requests).where(theirs, requests.c.finished_ms.is_(None))
     async with database.reading() as connection:
         still_open: int = (await connection.execute(running)).scalar_one()
     return Forgotten(deleted=deleted, still_open=still_open)
+
+
+def _sessions_of(user_id: str, caller: CallerId | None) -> tuple[ColumnElement[bool], ...]:
+    theirs = sessions.c.user_id == user_id
+    return (theirs,) if caller is None else (theirs, sessions.c.caller == caller)
+
+
+async def _prune_alone(database: Database, since: ColumnElement[int], days: float) -> int:
+    too_old = since < now_ms() - round(days * _DAY_MS)
+    async with database.writing() as connection:
+        return (await connection.execute(delete(since.table).where(too_old))).rowcount
 
 
 async def _prune(database: Database, table: Table, days: float, batch: int) -> int:

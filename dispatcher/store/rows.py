@@ -12,6 +12,7 @@ from dispatcher.dispatch.request import (
     Attempt,
     AttemptStatus,
     DecisionRecord,
+    PartialRecord,
     Request,
     RequestStatus,
     ResultRecord,
@@ -24,6 +25,7 @@ from dispatcher.intents.plan import Entity, EntityKind, Intent, Link, Source
 _REQUEST_FIELDS = tuple(Request.__slots__)
 _TASK_FIELDS = tuple(Task.__slots__)
 _ATTEMPT_FIELDS = tuple(Attempt.__slots__)
+_PARTIAL_FIELDS = tuple(PartialRecord.__slots__)
 
 
 def request_row(request: Request) -> dict[str, Any]:
@@ -116,6 +118,19 @@ def decision_row(decision: DecisionRecord, caller: CallerId, now_ms: int) -> dic
         "document": decision.document,
         "recorded_ms": now_ms,
     }
+
+
+def partial_row(partial: PartialRecord, caller: CallerId, now_ms: int) -> dict[str, Any]:
+    """The row of `partials`."""
+    return {name: getattr(partial, name) for name in _PARTIAL_FIELDS} | {
+        "caller": caller,
+        "recorded_ms": now_ms,
+    }
+
+
+def to_partial(row: RowMapping) -> PartialRecord:
+    """The piece of a result of a row of `partials`."""
+    return PartialRecord(**_chosen(row, _PARTIAL_FIELDS))
 
 
 def to_decision(row: RowMapping) -> DecisionRecord:

@@ -20,30 +20,44 @@ _UPGRADE_LOCK = 0x61726473
 async def upgrade(url: str) -> None:
     """Bring the database to the newest schema; does nothing where it is there already.
 
-    One transaction: it happens as a whole or not at all. Safe to call from several replicas.
+    One transaction: it happens as a whole or not at all. Safe to call from several replicas. Raises
+    ConfigurationError where the schema is newer than this code.
     """
-    await _run(url, lambda config: command.upgrade(config, "head"))
+    await _run(url, _upgrade)
 
 
 async def downgrade(url: str, revision: str) -> None:
     """Take the database back to `revision` (`base` removes every table and all data)."""
-    await _run(url, lambda config: command.downgrade(config, revision))
+    await _run(url, lambda _, config: command.downgrade(config, revision))
 
 
 async def check_current(database: Database) -> None:
     """Return if the database has exactly this code's schema; ConfigurationError says what it has instead."""
     async with database.reading() as connection:
-        found = await connection.run_sync(lambda sync: MigrationContext.configure(sync).get_current_heads())
-    scripts = ScriptDirectory.from_config(_config())
-    known = {script.revision for script in scripts.walk_revisions()}
+        found = await connection.run_sync(_known_heads)
     if not found:
         raise ConfigurationError("the database has no schema yet; upgrade it first")
-    if not known.issuperset(found):
+    if set(found) != set(_scripts().get_heads()):
+        raise ConfigurationError("the database's schema is older than this program; upgrade it first")
+
+
+def _upgrade(connection: Connection, config: Config) -> None:
+    _known_heads(connection)
+    command.upgrade(config, "head")
+
+
+def _known_heads(connection: Connection) -> tuple[str, ...]:
+    """The database's revisions; raises ConfigurationError where this code does not know one of them."""
+    found = MigrationContext.configure(connection).get_current_heads()
+    if not {script.revision for script in _scripts().walk_revisions()}.issuperset(found):
         raise ConfigurationError(
             "the database's schema is newer than this program; install the newer version"
         )
-    if set(found) != set(scripts.get_heads()):
-        raise ConfigurationError("the database's schema is older than this program; upgrade it first")
+    return found
+
+
+def _scripts() -> ScriptDirectory:
+    return ScriptDirectory.from_config(_config())
 
 
 def migrations_directory() -> Path:
@@ -68,8 +82,8 @@ def _config() -> Config:
     return config
 
 
-async def _run(url: str, step: Callable[[Config], None]) -> None:
+async def _run(url: str, step: Callable[[Connection, Config], None]) -> None:
     async with open_engine(url) as database, database.writing() as connection:
         if database.is_postgres:
             await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _UPGRADE_LOCK})
-        await connection.run_sync(lambda sync: step(config_for(sync)))
+        await connection.run_sync(lambda sync: step(sync, config_for(sync)))

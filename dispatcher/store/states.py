@@ -11,6 +11,7 @@ from dispatcher.dispatch.request import RequestState
 from dispatcher.identifiers import RequestId
 from dispatcher.store import rows
 from dispatcher.store.engine import Database
+from dispatcher.store.recent import Stored
 from dispatcher.store.tables import attempts, intents, requests, tasks
 
 Item = TypeVar("Item")
@@ -29,12 +30,13 @@ async def read_group(database: Database, request_ids: Sequence[RequestId]) -> li
     """The committed states of these requests, all as of one moment; None for one that does not exist."""
     async with database.reading() as connection:
         found = await load_states(connection, request_ids)
-    return [found.get(request_id) for request_id in request_ids]
+    states = {request_id: stored.state for request_id, stored in found.items()}
+    return [states.get(request_id) for request_id in request_ids]
 
 
 async def load_states(
     connection: AsyncConnection, request_ids: Iterable[RequestId], *, locked: bool = False
-) -> dict[RequestId, RequestState]:
+) -> dict[RequestId, Stored]:
     """The states of those requests that exist.
 
     `locked` keeps requests and attempts from being changed or claimed elsewhere until the
@@ -49,7 +51,12 @@ async def load_states(
     parts = [
         _grouped(await _fetch(connection, queries[table], wanted)) for table in (intents, tasks, attempts)
     ]
-    return {row["request_id"]: _to_state(row, *(part[row["request_id"]] for part in parts)) for row in found}
+    return {
+        row["request_id"]: Stored(
+            _to_state(row, *(part[row["request_id"]] for part in parts)), row["version"]
+        )
+        for row in found
+    }
 
 
 def padded(keys: Iterable[Item]) -> list[Item]:

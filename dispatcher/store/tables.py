@@ -67,6 +67,9 @@ requests = Table(
     Column("created_ms", BigInteger, nullable=False),
     Column("deadline_ms", BigInteger, nullable=False),
     Column("finished_ms", BigInteger),
+    Column("session_version", BigInteger),
+    # Counts the changes of the request and of all that belongs to it, claims left out.
+    Column("version", Integer, nullable=False, server_default=text("0")),
     UniqueConstraint("caller", "idempotency_key"),
 )
 _where("ix_requests_open", requests, ("deadline_ms",), "status = 'open'")
@@ -114,7 +117,16 @@ tasks = Table(
     Column("reason", Words),
     Column("ranking", Words),
     Column("retry_after_s", Integer),
+    Column("idempotency_key", Text),
+    Column("repeat", Integer, nullable=False, server_default=text("0")),
     UniqueConstraint("request_id", "position"),
+)
+_where("ix_tasks_repeated", tasks, ("idempotency_key",), "idempotency_key IS NOT NULL")
+_where(
+    "ix_tasks_dead",
+    tasks,
+    ("finished_ms", "task_id"),
+    "status IN ('failed', 'unavailable', 'outcome_unknown')",
 )
 _where("ix_tasks_open", tasks, ("deadline_ms",), "status IN ('waiting', 'open')")
 
@@ -136,6 +148,9 @@ attempts = Table(
     Column("lapse_ms", BigInteger),
     Column("finished_ms", BigInteger),
     Column("error_code", Text),
+    Column("started_ms", BigInteger),
+    Column("lease_ms", BigInteger),
+    Column("progress", Json),
     ForeignKeyConstraint(
         ["request_id", "task_id"], ["tasks.request_id", "tasks.task_id"], ondelete="CASCADE"
     ),
@@ -174,6 +189,43 @@ decisions = Table(
     Column("document", Words, nullable=False),
     Column("recorded_ms", BigInteger, nullable=False),
 )
+
+partials = Table(
+    "partials",
+    metadata,
+    _of_request(),
+    Column("task_id", Text, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("sequence", Integer, primary_key=True),
+    Column("caller", Text, nullable=False),
+    Column("document", Words, nullable=False),
+    Column("recorded_ms", BigInteger, nullable=False),
+)
+
+dead_frames = Table(
+    "dead_frames",
+    metadata,
+    Column("dead_id", Text, primary_key=True),
+    Column("source", Words, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("size_bytes", Integer, nullable=False),
+    Column("body", Words, nullable=False),
+    Column("recorded_ms", BigInteger, nullable=False),
+)
+Index("ix_dead_frames_recorded_ms", dead_frames.c.recorded_ms, dead_frames.c.dead_id)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("caller", Text, primary_key=True),
+    Column("session_id", Words, primary_key=True),
+    Column("user_id", Words),
+    Column("version", BigInteger, nullable=False),
+    Column("context", Json, nullable=False),
+    Column("questions", Json, nullable=False),
+    Column("changed_ms", BigInteger, nullable=False),
+)
+Index("ix_sessions_changed_ms", sessions.c.changed_ms)
 
 agents = Table(
     "agents",
@@ -242,3 +294,12 @@ grants = Table(
     Column("capability", Text, primary_key=True),
     Column("granted_ms", BigInteger, nullable=False),
 )
+
+direct_secret = Table(
+    "direct_secret",
+    metadata,
+    Column("row_id", Integer, primary_key=True, autoincrement=False),
+    Column("secret", Text, nullable=False),
+    Column("made_ms", BigInteger, nullable=False),
+)
+"""At most one row, made when it is first asked for; without it, all tickets end and new ones are made."""

@@ -1,14 +1,22 @@
-"""The transaction that runs rules on a group of requests and stores what they changed."""
+"""The transactions that run rules on a group of requests and store what they changed.
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+Whoever writes to requests, intents, tasks or attempts goes through here, so that the request's
+version counts it; claims of the outbox are the one exception, and `RecentStates` knows it.
+"""
 
-from dispatcher.dispatch.ledger import Change, Decide, Step
-from dispatcher.dispatch.request import Attempt, AttemptStatus, RequestState
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dispatcher.dispatch.ledger import Change, Decide
+from dispatcher.dispatch.session import SessionChange
 from dispatcher.identifiers import RequestId
 from dispatcher.store.changes import ChangeSet
 from dispatcher.store.column import read_now
+from dispatcher.store.database_time import DatabaseTime
+from dispatcher.store.direct import DirectWriter
 from dispatcher.store.engine import Database
+from dispatcher.store.recent import RecentStates, Stored
+from dispatcher.store.sessions import write_sessions
 from dispatcher.store.states import load_states
 
 
@@ -20,52 +28,90 @@ class Ruling:
     decide: Decide
 
 
-async def update_group(database: Database, rulings: Sequence[Ruling]) -> list[Change | None]:
+@dataclass(frozen=True, slots=True)
+class _Rulings:
+    """What a group of rules made of the states they were given."""
+
+    changes: ChangeSet
+    answers: list[Change | None]
+    after: Mapping[RequestId, Stored]
+    sessions: Sequence[tuple[RequestId, SessionChange]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectUpdates:
+    """Changes made from the states that this replica stored last, without reading anything."""
+
+    writer: DirectWriter
+    recent: RecentStates
+    time: DatabaseTime
+
+    async def apply(self, rulings: Sequence[Ruling]) -> list[Change | None]:
+        """One answer per rule; None where nothing was done, for what was known is out of date.
+
+        A rule that changes nothing gets None too: that may come from an old state, and nothing
+        written would have shown it.
+        """
+        now = self.time.now_ms()
+        if now is None:
+            self.time.note(now := await self.writer.read_now())
+        stored = {ruling.request_id: self.recent.find(ruling.request_id, now) for ruling in rulings}
+        known = {request_id: found for request_id, found in stored.items() if found is not None}
+        ruled = _rule(known, rulings, now)
+        if ruled.sessions:
+            # A session is changed under its lock, in one transaction with the request.
+            alone = {request_id for request_id, _ in ruled.sessions}
+            known = {request_id: found for request_id, found in known.items() if request_id not in alone}
+            ruled = _rule(known, rulings, now)
+        done: frozenset[RequestId] = frozenset()
+        if ruled.changes.guards:
+            written = await self.writer.update(ruled.changes)
+            self.time.note(written.now_ms)
+            done = written.request_ids
+        for request_id, after in ruled.after.items():
+            if request_id in done:
+                self.recent.keep(after)
+            elif after is not known[request_id]:
+                self.recent.forget(request_id)
+        return [
+            answer if ruling.request_id in done else None
+            for ruling, answer in zip(rulings, ruled.answers, strict=True)
+        ]
+
+
+async def update_group(
+    database: Database, recent: RecentStates, rulings: Sequence[Ruling]
+) -> list[Change | None]:
     """One answer per rule, committed; None where there is no such request.
 
     Rules run in order of arrival, those of one request each on the state the one before left.
     The time is read after the locks are held, so it never lies before a change it follows.
     """
-    answers: list[Change | None] = []
     async with database.writing() as connection:
         stored = await load_states(connection, (ruling.request_id for ruling in rulings), locked=True)
-        now = await read_now(connection)
-        current = dict(stored)
-        changes = ChangeSet(now)
-        for ruling in rulings:
-            before = current.get(ruling.request_id)
-            if before is None:
-                answers.append(None)
-                continue
-            step = ruling.decide(before, now)
-            changes.add_records(step)
-            current[ruling.request_id] = step.state
-            answers.append(Change(before=before, after=step.state, now_ms=now))
-        for request_id, state in current.items():
-            changes.add(stored[request_id], state)
-        await changes.write(connection)
-    return answers
+        ruled = _rule(stored, rulings, await read_now(connection))
+        await ruled.changes.write(connection)
+        await write_sessions(connection, [change for _, change in ruled.sessions])
+    for after in ruled.after.values():
+        recent.keep(after)
+    return ruled.answers
 
 
-def publication(published: Attempt) -> Decide:
-    """The rule that turns a DUE attempt into a PUBLISHED one whose time runs from now."""
-
-    def decide(state: RequestState, now: int) -> Step:
-        deadline = next((t.deadline_ms for t in state.tasks if t.task_id == published.task_id), None)
-        lapse = now + published.timeout_ms
-
-        def publish(attempt: Attempt) -> Attempt:
-            if (attempt.task_id, attempt.number) != (published.task_id, published.number):
-                return attempt
-            if attempt.status is not AttemptStatus.DUE:
-                return attempt
-            return replace(
-                attempt,
-                status=AttemptStatus.PUBLISHED,
-                published_ms=now,
-                lapse_ms=lapse if deadline is None else min(lapse, deadline),
-            )
-
-        return Step(state=replace(state, attempts=tuple(map(publish, state.attempts))))
-
-    return decide
+def _rule(stored: Mapping[RequestId, Stored], rulings: Sequence[Ruling], now: int) -> _Rulings:
+    current = {request_id: found.state for request_id, found in stored.items()}
+    changes = ChangeSet(now)
+    answers: list[Change | None] = []
+    sessions: list[tuple[RequestId, SessionChange]] = []
+    for ruling in rulings:
+        before = current.get(ruling.request_id)
+        if before is None:
+            answers.append(None)
+            continue
+        step = ruling.decide(before, now)
+        changes.add_records(step)
+        if step.session is not None:
+            sessions.append((ruling.request_id, step.session))
+        current[ruling.request_id] = step.state
+        answers.append(Change(before=before, after=step.state, now_ms=now))
+    after = {request_id: changes.add(stored[request_id], state) for request_id, state in current.items()}
+    return _Rulings(changes, answers, after, sessions)

@@ -1,6 +1,7 @@
 import pytest
 
-from dispatcher.sdk.handler_thread import Call, HandlerThread
+from dispatcher.sdk.handler_call import Call
+from dispatcher.sdk.handler_thread import HandlerThread
 from dispatcher.sdk.task_view import TaskView
 
 

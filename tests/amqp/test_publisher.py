@@ -47,6 +47,7 @@ class LateConnection:
     may_open: asyncio.Event = field(default_factory=asyncio.Event)
     rules = DEFAULT_RULES
     name = "late"
+    is_blocked = False
 
     @asynccontextmanager
     async def channels(self, *_: object, **__: object) -> AsyncIterator[tuple[Wire, ...]]:

@@ -5,7 +5,7 @@ import ast
 from tests.architecture import tree
 
 SERVICES = frozenset({"amqp_url", "postgres_url", "own_broker"})
-WITH_SERVICES = frozenset({"conformance", "scenario", "faults", "services"})
+WITH_SERVICES = frozenset({"conformance", "scenario", "interop", "faults", "services"})
 
 
 def requested(path):

@@ -11,8 +11,11 @@ from packaging.utils import canonicalize_name
 from tests.architecture import tree
 from tests.architecture.dependencies import HEAVY, base_distributions
 
-BY_NAME = frozenset({"dispatcher/cli/serve.py", "dispatcher/routing/use_encoder.py"})
-"""Files that load a module whose name they are given: an agent on the command line, an encoder's package."""
+BY_NAME = frozenset(
+    {"dispatcher/cli/serve.py", "dispatcher/routing/use_encoder.py", "dispatcher/sdk/on_demand.py"}
+)
+"""Files that load a module by a name: an agent on the command line, an encoder's package, what an agent can
+do without."""
 LOADED_AFTER = "import runpy, sys\ntry:\n  {code}\nfinally:\n  print('LOADED', *sys.modules)"
 
 

@@ -1,9 +1,10 @@
 """The two ways of giving load."""
 
 import asyncio
+import time
 
 from dispatcher.bench.closed_loop import closed_loop
-from dispatcher.bench.open_loop import open_loop
+from dispatcher.bench.open_loop import Fates, open_loop
 
 
 class PatientClock:
@@ -59,18 +60,33 @@ async def test_an_open_loop_begins_everything_although_nothing_is_answered():
         return "completed"
 
     async with asyncio.timeout(10):
-        report = await open_loop(send, requests=20, rate=1e6, clock=PatientClock())
+        fates = await open_loop(send, requests=20, rate=1e6, clock=PatientClock())
 
-    assert report["outcomes"] == {"completed": 20}
+    assert fates.report()["outcomes"] == {"completed": 20}
 
 
 async def test_an_open_loop_tells_what_became_of_each():
-    outcomes = iter(["completed", "refused", "completed", "unknown"])
+    outcomes = iter(["completed", "accepted", "completed", "unknown"])
 
     async def send() -> str:
         return next(outcomes)
 
-    report = await open_loop(send, requests=4, rate=1e6, clock=PatientClock())
+    fates = await open_loop(send, requests=4, rate=1e6, clock=PatientClock())
+    fates.note_later("failed")
+    report = fates.report()
 
-    assert report["outcomes"] == {"completed": 2, "refused": 1, "unknown": 1}
-    assert set(report["by_outcome"]) == {"completed", "refused", "unknown"}
+    assert report["outcomes"] == {"completed": 2, "accepted": 1, "unknown": 1}
+    assert report["accepted_became"] == {"failed": 1}
+    assert set(report["by_outcome"]) == {"completed", "accepted", "unknown"}
+
+
+def test_a_stall_lies_between_completed_requests_whatever_else_was_answered():
+    fates = Fates()
+
+    fates.note("completed", time.perf_counter())
+    between = time.perf_counter()
+    while time.perf_counter() < between + 0.01:
+        fates.note("refused", time.perf_counter())
+    fates.note_later("completed")
+
+    assert fates.report()["longest_stall_ms"] >= 10

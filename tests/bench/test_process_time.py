@@ -3,7 +3,7 @@
 import os
 import socket
 
-from dispatcher.bench.process_time import cpu_ms, listener, machine_busy_ms, resident_mb
+from dispatcher.bench.process_time import cpu_ms, listener, machine_busy_ms, peak_mb, resident_mb
 
 NOBODY = 2**22 + 1
 """Above the largest process id."""
@@ -20,11 +20,11 @@ def test_cpu_time_grows_with_work():
 
 def test_a_process_that_is_gone_used_nothing():
     assert cpu_ms(NOBODY) == 0
-    assert resident_mb(NOBODY) == 0
+    assert resident_mb(NOBODY) == peak_mb(NOBODY) == 0
 
 
-def test_this_process_needs_some_memory():
-    assert resident_mb(os.getpid()) > 10
+def test_this_process_needs_some_memory_and_never_more_than_its_peak():
+    assert 10 < resident_mb(os.getpid()) <= peak_mb(os.getpid())
 
 
 def test_who_listens_is_found_by_port():

@@ -32,11 +32,17 @@ class Noting:
         assert task is TASK
         self._note("send", agent_id)
 
+    async def cancel(self, agent_id, frame):
+        self._note("cancel", agent_id)
+
     async def wake(self, replica_id, request_id):
         self._note("wake", replica_id, request_id)
 
     async def announce_registry_change(self):
         self._note("announce")
+
+    def problem(self) -> str | None:
+        return None
 
     def is_ready(self):
         return self._name == "primary"
@@ -64,14 +70,15 @@ async def test_a_task_is_sent_the_way_its_agent_declared(composite, notes, agent
     assert notes == [(way, "send", agent_id)]
 
 
-async def test_an_agent_that_may_be_moving_between_channels_is_prepared_on_both(composite, notes):
+async def test_the_channel_that_an_agent_declares_is_prepared_and_no_other(composite, notes):
     await composite.prepare(AgentId("faq"))
-    await composite.prepare(AgentId("order"))
+    await composite.prepare_as(AgentId("faq"), "rabbitmq")
+    await composite.prepare_as(AgentId("order"), "http")
 
     assert notes == [
-        ("primary", "prepare", "faq"),
         ("http", "prepare", "faq"),
-        ("primary", "prepare", "order"),
+        ("primary", "prepare", "faq"),
+        ("http", "prepare", "order"),
     ]
 
 

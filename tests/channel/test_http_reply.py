@@ -4,8 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dispatcher.channel.http_reply import MAX_PAUSE_S, Broken, Reply, answers_task, outcome_of, pause_s
-from dispatcher.identifiers import TaskId
+from dispatcher.channel.http_reply import (
+    BUDGET_OVER,
+    MAX_PAUSE_S,
+    SILENT,
+    TOO_SLOW,
+    Broken,
+    Reply,
+    not_started,
+    outcome_of,
+    pause_s,
+)
 from dispatcher.protocol.frames import ResultFrame, ResultStatus, TaskFrame, TaskPayload
 
 TASK = TaskFrame(
@@ -111,7 +120,11 @@ def test_a_pause_until_a_date_is_a_short_one():
     assert pause_s("Wed, 21 Oct 2026 07:28:00 GMT") == 1
 
 
-def test_a_callback_answers_the_task_that_its_address_names():
-    assert answers_task(result(), TaskId("t1"))
-    assert not answers_task(result(), TaskId("t2"))
-    assert not answers_task(b"{}", TaskId("t1"))
+def test_what_was_never_reached_surely_did_not_start():
+    frame = ResultFrame.model_validate_json(not_started(TASK, "unroutable"))
+
+    assert (frame.status, frame.error_code, frame.token) == (ResultStatus.BUSY, "unroutable", TASK.token)
+
+
+def test_of_three_timeouts_only_the_total_one_is_not_tried_again():
+    assert [frame_of(broken).can_retry for broken in (SILENT, BUDGET_OVER, TOO_SLOW)] == [True, True, False]

@@ -1,10 +1,12 @@
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from dispatcher.channel.channel import Inbound
 from dispatcher.channel.in_process import InProcessChannel, InProcessRules
 from dispatcher.channel.result_intake import ResultRules
+from dispatcher.clock import SystemClock
 from dispatcher.errors import OutcomeUnknownError
 from dispatcher.protocol.link import Settlement
 
@@ -50,14 +52,26 @@ async def test_a_registry_call_without_an_answer_ends_in_time():
             await channel.link().call(b"register")
 
 
-async def test_only_the_latest_dead_letters_are_kept():
-    channel = InProcessChannel(InProcessRules(dead_letters=2))
+async def test_of_dead_letters_that_nobody_takes_only_the_latest_are_kept():
+    channel, dead = InProcessChannel(InProcessRules(dead_letters=2, dead_pause_s=0)), list[bytes]()
+    kept = asyncio.Event()
 
-    async with channel.open(inbound(on_result=refuse)):
+    async def take(letter):
+        if not kept.is_set():
+            return Settlement.REQUEUE
+        dead.append(letter.body)
+        return Settlement.ACK
+
+    async with channel.open(replace(inbound(on_result=refuse), on_dead=take)):
         for number in range(5):
             await channel.link().publish_result(b"%d" % number)
+        kept.set()
+        async with asyncio.timeout(5):
+            while b"4" not in dead:
+                await SystemClock().sleep(0)
 
-    assert channel.dead_letters == (b"3", b"4")
+    assert dead[-2:] == [b"3", b"4"]
+    assert not {b"1", b"2"} & set(dead)
 
 
 async def test_closing_waits_for_results_in_hand():

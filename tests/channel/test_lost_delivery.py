@@ -8,7 +8,7 @@ from dispatcher.protocol.link import Settlement
 async def test_a_delivery_is_lost_once_its_consumer_has_left():
     dead: list[bytes] = []
     clock = SystemClock()
-    queue = TaskQueue(DEFAULT_QUEUE_RULES, dead.append, clock)
+    queue = TaskQueue(DEFAULT_QUEUE_RULES, lambda body, _reason: dead.append(body), clock)
     queue.put(b"task", clock.monotonic() + 60)
     with queue.consumed(1) as consumer:
         delivery = await anext(consumer)

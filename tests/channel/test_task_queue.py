@@ -1,10 +1,12 @@
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack
 
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
+from dispatcher.channel.channel import DeadReason
 from dispatcher.channel.task_queue import QueueRules, TaskConsumer, TaskQueue
 from dispatcher.clock import SystemClock
 from dispatcher.protocol.link import Delivery, Settlement
@@ -23,6 +25,11 @@ class HeldClock(SystemClock):
         return self.time_s
 
 
+def burying(dead: list[bytes]) -> Callable[[bytes, DeadReason], None]:
+    """Keeps the bodies of dead tasks."""
+    return lambda body, _reason: dead.append(body)
+
+
 class TaskQueueMachine(RuleBasedStateMachine):
     """Whatever happens, each accepted task is in exactly one place; none goes out too often or too late."""
 
@@ -35,7 +42,7 @@ class TaskQueueMachine(RuleBasedStateMachine):
         self.accepted: list[bytes] = []
         self.clock = HeldClock()
         rules = QueueRules(max_length=LENGTH, delivery_limit=LIMIT)
-        self.queue = TaskQueue(rules, self.dead.append, self.clock)
+        self.queue = TaskQueue(rules, burying(self.dead), self.clock)
         self.expiries: dict[bytes, float] = {}
         self.held: set[Delivery] = set()
         self.open: dict[TaskConsumer, ExitStack] = {}
@@ -105,7 +112,7 @@ TestTaskQueue = TaskQueueMachine.TestCase
 
 def test_consumers_get_tasks_in_turn():
     dead: list[bytes] = []
-    queue = TaskQueue(QueueRules(), dead.append, HeldClock())
+    queue = TaskQueue(QueueRules(), burying(dead), HeldClock())
     with queue.consumed(10) as first, queue.consumed(10) as second:
         for number in range(6):
             queue.put(b"%d" % number, expires_at=1)
@@ -116,7 +123,7 @@ def test_consumers_get_tasks_in_turn():
 def test_what_expired_behind_a_busy_consumer_is_dead_and_the_next_one_goes_out():
     dead: list[bytes] = []
     clock = HeldClock()
-    queue = TaskQueue(QueueRules(), dead.append, clock)
+    queue = TaskQueue(QueueRules(), burying(dead), clock)
     with queue.consumed(1) as busy:
         for body, expires_at in ((b"first", 1), (b"late", 1), (b"next", 2)):
             queue.put(body, expires_at)
@@ -131,7 +138,7 @@ def test_what_expired_behind_a_busy_consumer_is_dead_and_the_next_one_goes_out()
 def test_what_expired_takes_no_room():
     dead: list[bytes] = []
     clock = HeldClock()
-    queue = TaskQueue(QueueRules(max_length=2), dead.append, clock)
+    queue = TaskQueue(QueueRules(max_length=2), burying(dead), clock)
     queue.put(b"long", expires_at=9)
     queue.put(b"short", expires_at=1)
     assert not queue.put(b"refused", expires_at=9)

@@ -116,5 +116,6 @@ def test_nobody_at_the_address_is_one_clear_sentence(command, url):
     result = command("agents", "list", "--url", url)
 
     assert result.returncode == 1
-    assert result.stderr.startswith(f"error: no response from {url}")
+    assert result.stderr.startswith("error: no ")
+    assert url in result.stderr
     assert len(result.stderr.splitlines()) == 1

@@ -7,10 +7,11 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from dispatcher.channel.channel import Channel
+from dispatcher.channel.channel import RESULTS, Channel, DeadReason
+from dispatcher.clock import SystemClock
 from dispatcher.errors import DeliveryError, RefusedError, TooLargeError, UnroutableError
 from dispatcher.identifiers import AgentId, RequestId
-from dispatcher.protocol.frames import TaskFrame
+from dispatcher.protocol.frames import CancelFrame, TaskFrame
 from dispatcher.protocol.link import Delivery, Link, Settlement
 from dispatcher.protocol.topology import DELIVERY_LIMIT, MAX_FRAME_BYTES
 from tests.conformance.channel_world import (
@@ -21,6 +22,7 @@ from tests.conformance.channel_world import (
     consuming,
     following,
     frame_text,
+    next_dead,
     task,
     text_of,
 )
@@ -104,11 +106,12 @@ class ChannelBehaviour(ABC):
             await world.channel.send(ORDER, task("late", budget_ms=1))
             await world.channel.send(ORDER, task("next"))
 
-            dead = await world.next_dead_task(ORDER)
+            dead = await next_dead(world)
             async with consuming(world.link) as deliveries:
                 got = text_of(await following(deliveries))
 
-            assert (frame_text(dead), got) == ("late", "next")
+            assert (dead.source, dead.reason) == (ORDER, DeadReason.EXPIRED)
+            assert (frame_text(dead.body), got) == ("late", "next")
 
     async def test_a_backlog_is_not_delivered_to_an_agent_that_comes_back_too_late(self):
         async with self.make() as world:
@@ -116,7 +119,7 @@ class ChannelBehaviour(ABC):
             for number in range(5):
                 await world.channel.send(ORDER, task(str(number), budget_ms=1))
 
-            dead = [frame_text(await world.next_dead_task(ORDER)) for _ in range(5)]
+            dead = [frame_text((await next_dead(world)).body) for _ in range(5)]
             async with consuming(world.link) as deliveries:
                 await world.channel.send(ORDER, task("fresh"))
                 got = text_of(await following(deliveries))
@@ -130,7 +133,7 @@ class ChannelBehaviour(ABC):
             held = await following(deliveries)
             await world.channel.send(ORDER, task("later", budget_ms=1_000))
             await world.channel.send(ORDER, task("next"))
-            assert frame_text(await world.next_dead_task(ORDER)) == "later"
+            assert frame_text((await next_dead(world)).body) == "later"
 
             await held.settle(Settlement.REQUEUE)
             got = text_of(await following(deliveries))
@@ -173,10 +176,11 @@ class ChannelBehaviour(ABC):
 
             await (await following(deliveries)).settle(Settlement.DEAD)
             good = await following(deliveries)
-            dead = await world.next_dead_task(ORDER)
+            dead = await next_dead(world)
 
             assert text_of(good) == "good"
-            assert frame_text(dead) == "poison"
+            assert (dead.source, dead.reason) == (ORDER, DeadReason.REJECTED)
+            assert frame_text(dead.body) == "poison"
 
     async def test_a_task_given_back_too_often_ends_in_the_dead_letters(self):
         async with self.make() as world, consuming(world.link) as deliveries:
@@ -185,9 +189,10 @@ class ChannelBehaviour(ABC):
 
             for _ in range(DELIVERY_LIMIT + 1):
                 await (await following(deliveries)).settle(Settlement.REQUEUE)
-            dead = await world.next_dead_task(ORDER)
+            dead = await next_dead(world)
 
-            assert frame_text(dead) == "poison"
+            assert (dead.source, dead.reason) == (ORDER, DeadReason.DELIVERY_LIMIT)
+            assert frame_text(dead.body) == "poison"
 
     async def test_a_full_queue_refuses_and_takes_again_when_there_is_room(self):
         async with self.make(max_length=2) as world:
@@ -232,7 +237,8 @@ class ChannelBehaviour(ABC):
             await world.link.publish_result(b"good")
 
             await world.received.until(lambda: b"good" in world.received.results)
-            assert await world.next_dead_result() == b"unreadable"
+            dead = await next_dead(world)
+            assert (dead.source, dead.reason, dead.body) == (RESULTS, DeadReason.REJECTED, b"unreadable")
             assert sorted(world.received.results) == [b"good", b"unreadable"]
 
     async def test_a_result_whose_handling_failed_is_offered_again(self):
@@ -249,7 +255,7 @@ class ChannelBehaviour(ABC):
 
             await world.link.publish_result(b"poison")
 
-            assert await world.next_dead_result() == b"poison"
+            assert (await next_dead(world)).body == b"poison"
             assert world.received.results == [b"poison"] * RESULT_TRIES
 
     async def test_a_registry_call_gets_its_own_reply(self):
@@ -296,6 +302,53 @@ class ChannelBehaviour(ABC):
                 sending.cancel()
                 answering.cancel()
         assert not world.channel.is_ready()
+
+    async def test_a_cancellation_reaches_every_instance_that_listens(self):
+        async with self.make() as world:
+            await world.channel.prepare(ORDER)
+            frame = CancelFrame(request_id="r1", task_id="t1", agent_id=ORDER, reason="caller")
+            async with world.link.controls(ORDER) as one, world.link.controls(ORDER) as another:
+                await world.channel.cancel(ORDER, frame)
+
+                async with asyncio.timeout(DEADLINE_S):
+                    heard = [await anext(one), await anext(another)]
+
+            assert [CancelFrame.model_validate_json(body) for body in heard] == [frame, frame]
+
+    async def test_a_cancellation_for_another_agent_or_for_nobody_disturbs_no_one(self):
+        async with self.make() as world:
+            await world.channel.prepare(ORDER)
+            frame = CancelFrame(request_id="r1", task_id="t1", agent_id="other", reason="caller")
+            mine = frame.model_copy(update={"agent_id": ORDER, "task_id": "t2"})
+            await world.channel.cancel(ORDER, mine)
+            async with world.link.controls(ORDER) as controls:
+                await world.channel.cancel(AgentId("other"), frame)
+                await world.channel.cancel(ORDER, mine)
+
+                async with asyncio.timeout(DEADLINE_S):
+                    heard = CancelFrame.model_validate_json(await anext(controls))
+
+            assert heard == mine
+
+    async def test_signals_arrive_in_their_order(self):
+        async with self.make() as world:
+            sent = [b"started", b"progress", b"partial"]
+
+            for frame in sent:
+                await world.link.publish_signal(frame)
+            await world.received.until(lambda: len(world.received.results) == 3)
+
+            assert world.received.results == sent
+
+    async def test_a_delivery_says_since_when_its_budget_runs(self):
+        async with self.make() as world, consuming(world.link) as deliveries:
+            await world.channel.prepare(ORDER)
+            before = SystemClock().monotonic()
+
+            await world.channel.send(ORDER, task("first"))
+            delivery = await following(deliveries)
+
+            assert before <= delivery.since <= SystemClock().monotonic()
 
 
 async def _send_many(channel: Channel, count: int) -> None:

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TypeVar
 
-from dispatcher.channel.channel import Channel, Inbound
+from dispatcher.channel.channel import Channel, Dead, Inbound
 from dispatcher.identifiers import AgentId, ReplicaId, RequestId
 from dispatcher.protocol.frames import TaskFrame, TaskPayload
 from dispatcher.protocol.link import Delivery, Link, Settlement
@@ -17,6 +18,8 @@ ORDER = AgentId("order")
 RESULT_TRIES = 3
 """How often a channel under test offers a result whose handling fails."""
 Kept = TypeVar("Kept")
+_numbers = count(1)
+"""No two attempts have one token."""
 
 
 def task(text: str, agent_id: AgentId = ORDER, *, budget_ms: int = 60_000) -> TaskFrame:
@@ -26,7 +29,7 @@ def task(text: str, agent_id: AgentId = ORDER, *, budget_ms: int = 60_000) -> Ta
         task_id="task",
         attempt=1,
         idempotency_key="request:0",
-        token="0123456789abcdef",  # noqa: S106
+        token=f"token-of-attempt-{next(_numbers):08}",
         agent_id=agent_id,
         capability="order.query",
         payload=TaskPayload(text=text),
@@ -54,6 +57,9 @@ class Recorder:
     heartbeats: list[bytes] = field(default_factory=list)
     wakes: list[RequestId] = field(default_factory=list)
     registry_changes: int = 0
+    dead: list[Dead] = field(default_factory=list)
+    refused: int = 0
+    """So many dead letters can't be kept at first."""
     answers: deque[Settlement | Exception] = field(default_factory=deque)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -65,6 +71,7 @@ class Recorder:
             on_heartbeat=self._keep(self.heartbeats),
             on_wake=self._keep(self.wakes),
             on_registry_change=self._on_registry_change,
+            on_dead=self._on_dead,
         )
 
     async def until(self, is_reached: Callable[[], bool]) -> None:
@@ -88,6 +95,11 @@ class Recorder:
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    async def _on_dead(self, dead: Dead) -> Settlement:
+        self._keep(self.dead)(dead)
+        self.refused -= 1
+        return Settlement.REQUEUE if self.refused >= 0 else Settlement.ACK
 
     async def _on_registry(self, frame: bytes) -> bytes:
         return b"reply to " + frame
@@ -115,12 +127,10 @@ class Replica:
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """Open replicas, an agent's link to them, and a way to read the next dead letter."""
+    """Open replicas and an agent's link to them."""
 
     replicas: Sequence[Replica]
     link: Link
-    next_dead_task: Callable[[AgentId], Awaitable[bytes]]
-    next_dead_result: Callable[[], Awaitable[bytes]]
 
     @property
     def channel(self) -> Channel:
@@ -131,6 +141,12 @@ class World:
     def received(self) -> Recorder:
         """What the first replica received."""
         return self.replicas[0].received
+
+
+async def next_dead(world: World) -> Dead:
+    """The only replica's next dead letter, within the deadline."""
+    await world.received.until(lambda: bool(world.received.dead))
+    return world.received.dead.pop(0)
 
 
 @asynccontextmanager

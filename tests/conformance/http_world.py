@@ -9,7 +9,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from dispatcher.channel.http import HttpChannel, HttpRules
-from dispatcher.channel.http_call import CallRules, HttpCaller
+from dispatcher.channel.http_call import CallRules, CallTimes, HttpCaller
 from dispatcher.channel.http_policy import LOOPBACK, AddressPolicy
 from dispatcher.channel.result_intake import ResultRules
 from dispatcher.clock import SystemClock
@@ -18,6 +18,11 @@ from tests.conformance.channel_world import DEADLINE_S, RESULT_TRIES, Recorder
 
 Answer = Callable[[TaskFrame], Awaitable[web.Response]]
 Script = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+def taking(**seconds: float) -> CallRules:
+    """Rules with these times for every call."""
+    return CallRules(times=CallTimes(**seconds))
 
 
 def result_of(task: TaskFrame, text: str = "done") -> ResultFrame:
@@ -125,16 +130,20 @@ async def channel_to(
     call: CallRules | None = None,
     policy: AddressPolicy | None = None,
     per_agent: int = 64,
-    close_timeout_s: float = DEADLINE_S,
+    send_wait_s: float = DEADLINE_S,
+    close_within_s: float = DEADLINE_S,
 ) -> AsyncIterator[World]:
     """A channel of its own; everybody's endpoint is the given one."""
-    caller = HttpCaller(call or CallRules(), policy or AddressPolicy(allowed=LOOPBACK))
+    allowed = policy or AddressPolicy(allowed=LOOPBACK)
+    caller = HttpCaller(call or CallRules(), allowed)
     rules = HttpRules(
         calls_per_agent=per_agent,
+        send_wait_s=send_wait_s,
         results=ResultRules(requeue_pause_s=0, tries=RESULT_TRIES),
-        close_timeout_s=close_timeout_s,
     )
     received = Recorder()
-    channel = HttpChannel(lambda _agent_id: endpoint, caller, rules=rules)
+    channel = HttpChannel(
+        lambda _agent_id: endpoint, caller, rules=rules, close_within_s=lambda: close_within_s
+    )
     async with channel.open(received.inbound()):
         yield World(channel=channel, received=received)

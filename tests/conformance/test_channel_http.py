@@ -2,18 +2,20 @@
 
 import asyncio
 import socket
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from aiohttp import web
 
+from dispatcher.channel.http_call import CallRules
 from dispatcher.channel.http_policy import AddressPolicy
 from dispatcher.errors import OutcomeUnknownError, RefusedError, TooLargeError, UnroutableError
-from dispatcher.identifiers import TaskId
-from dispatcher.protocol.frames import ResultStatus
+from dispatcher.identifiers import AgentId
+from dispatcher.protocol.frames import CancelFrame, ResultStatus
 from dispatcher.protocol.link import Settlement
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
 from tests.conformance.channel_world import DEADLINE_S, ORDER, RESULT_TRIES, task
-from tests.conformance.http_world import Agent, RawServer, at_once, channel_to, result_of, sending
+from tests.conformance.http_world import Agent, RawServer, at_once, channel_to, sending, taking
 
 
 def answering(**response):
@@ -57,37 +59,25 @@ async def test_a_send_returns_before_the_agent_answered():
         assert (await world.result()).result.text == "slow"
 
 
-async def test_an_agent_may_take_the_task_and_call_back_later():
+async def test_an_agent_that_takes_the_task_for_later_leaves_the_channel_without_a_result():
     agent = Agent(answering(status=202))
     async with agent.serving() as endpoint, channel_to(endpoint) as world:
-        sent = task("later")
-        await world.channel.send(ORDER, sent)
+        await world.channel.send(ORDER, task("later"))
         await agent.arrived.wait()
-        body = result_of(sent).model_dump_json().encode()
 
-        settlement = await world.channel.accept_callback(TaskId(sent.task_id), body)
-
-    assert (settlement, world.received.results) == (Settlement.ACK, [body])
+    assert not world.received.results
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", b"x" * MAX_FRAME_BYTES])
-async def test_a_callback_that_is_no_result_of_its_task_is_not_taken(body):
-    async with channel_to(None) as world:
-        other = result_of(task("other")).model_dump_json().encode()
+async def test_an_agent_may_know_the_caller_by_a_credential_of_its_own():
+    agent, call = Agent(), CallRules(credentials={ORDER: "a-secret-of-order"})
+    async with agent.serving() as endpoint, channel_to(endpoint, call=call) as world:
+        for agent_id in (ORDER, AgentId("faq")):
+            await world.channel.send(agent_id, task("hello", agent_id))
+        await world.received.until(lambda: len(world.received.results) == 2)
 
-        assert await world.channel.accept_callback(TaskId("task"), body) is Settlement.DEAD
-        assert await world.channel.accept_callback(TaskId("not this one"), other) is Settlement.DEAD
-        assert not world.received.results
-
-
-async def test_a_callback_that_can_not_be_stored_now_is_to_be_made_again():
-    async with channel_to(None) as world:
-        world.received.answers.append(Settlement.REQUEUE)
-        body = result_of(task("again")).model_dump_json().encode()
-
-        settlements = [await world.channel.accept_callback(TaskId("task"), body) for _ in range(2)]
-
-    assert settlements == [Settlement.REQUEUE, Settlement.ACK]
+    sent = {posted.agent_id: headers.get("Authorization") for posted, headers in agent.posts}
+    assert sent == {"order": "Bearer a-secret-of-order", "faq": None}
+    assert "a-secret" not in repr(call)
 
 
 async def test_a_result_in_a_reply_is_offered_until_it_is_taken():
@@ -120,6 +110,36 @@ async def test_an_agent_that_does_not_listen_gets_nothing():
             await world.channel.send(ORDER, task("hello"))
 
     assert not world.received.results
+
+
+async def test_an_agent_that_is_not_reached_soon_holds_no_sender_and_surely_did_not_start():
+    with stuck_server() as endpoint:
+        async with channel_to(endpoint, call=taking(connect_s=0.5), send_wait_s=0.05) as world:
+            async with asyncio.timeout(0.4):
+                await world.channel.send(ORDER, task("hello"))
+            assert not world.received.results
+
+            result = await world.result()
+    assert (result.status, result.error_code) == (ResultStatus.BUSY, "unroutable")
+
+
+async def test_a_cancelled_task_is_hung_up_on_and_no_other():
+    agent, may_answer = Agent(), asyncio.Event()
+
+    async def answer(frame):
+        await may_answer.wait()
+        return await at_once(frame)
+
+    agent.answer = answer
+    async with agent.serving() as endpoint, channel_to(endpoint) as world:
+        await world.channel.send(ORDER, task("cancelled"))
+        await world.channel.send(ORDER, task("other").model_copy(update={"task_id": "other"}))
+        cancel = CancelFrame(request_id="request", task_id="task", agent_id=ORDER, reason="caller")
+        await world.channel.cancel(ORDER, cancel)
+        may_answer.set()
+
+        assert (await world.result()).result.text == "other"
+    assert len(world.received.results) == 1
 
 
 async def test_an_agent_without_an_endpoint_gets_nothing():
@@ -218,7 +238,7 @@ async def test_it_closes_cleanly_under_load():
 
 async def test_calls_that_do_not_end_are_cut_off_when_it_closes():
     server, in_time = RawServer(sending(b"", pause_s=3)), asyncio.timeout(2)
-    async with server.serving() as endpoint, in_time, channel_to(endpoint, close_timeout_s=0.1) as world:
+    async with server.serving() as endpoint, in_time, channel_to(endpoint, close_within_s=0.1) as world:
         await world.channel.send(ORDER, task("held"))
 
     assert not world.received.results
@@ -238,6 +258,18 @@ async def test_an_error_of_its_block_comes_out_as_it_is():
     with pytest.raises(LookupError):
         async with channel_to(None):
             raise LookupError
+
+
+@contextmanager
+def stuck_server():
+    """An address whose queue of connections is full: those who connect wait."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as server, ExitStack() as clients:
+        address = server.getsockname()
+        for _ in range(8):
+            client = clients.enter_context(socket.socket())
+            client.settimeout(0)
+            client.connect_ex(address)
+        yield f"http://127.0.0.1:{address[1]}/tasks"
 
 
 async def _send_for_ever(channel):

@@ -5,12 +5,12 @@ import gzip
 
 import pytest
 
-from dispatcher.channel.http_call import CallRules
+from dispatcher.channel.http_call import CallRules, CallTimes
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
 from tests.conformance.channel_world import DEADLINE_S, ORDER, task
-from tests.conformance.http_world import RawServer, channel_to, sending
+from tests.conformance.http_world import RawServer, channel_to, sending, taking
 
-QUICK = CallRules(connect_s=2.0, read_s=0.4, total_s=0.8)
+QUICK = taking(connect_s=2.0, read_s=0.4, total_s=0.8)
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 
@@ -27,26 +27,34 @@ async def outcome_of(script, call=QUICK):
 async def test_a_reply_that_drips_is_cut_by_the_total_time():
     script = sending(HEAD + b"Content-Length: 1000\r\n\r\n", *[b"x"] * 500, pause_s=0.05)
 
-    assert await outcome_of(script) == ("http_timeout", True, 1)
+    assert await outcome_of(script) == ("http_total_timeout", False, 1)
 
 
 async def test_headers_that_drip_are_cut_by_the_total_time():
     script = sending(HEAD, *[b"X-More: 1\r\n"] * 100, pause_s=0.05)
 
-    assert await outcome_of(script) == ("http_timeout", True, 1)
+    assert await outcome_of(script) == ("http_total_timeout", False, 1)
 
 
 async def test_a_silent_agent_is_given_up_after_the_read_time():
-    call = CallRules(read_s=0.2, total_s=DEADLINE_S)
+    call = taking(read_s=0.2, total_s=DEADLINE_S)
 
-    assert await outcome_of(sending(b"", pause_s=2), call) == ("http_timeout", True, 1)
+    assert await outcome_of(sending(b"", pause_s=2), call) == ("http_read_timeout", True, 1)
 
 
-async def test_the_budget_of_the_task_ends_the_call():
+async def test_a_capability_may_have_times_of_its_own():
+    own = {"order.query": CallTimes(read_s=0.2, total_s=DEADLINE_S)}
+    slow, call = sending(b"", pause_s=2), CallRules(times=CallTimes(read_s=DEADLINE_S), times_of=own)
+
+    assert await outcome_of(slow, call) == ("http_read_timeout", True, 1)
+
+
+async def test_the_time_of_the_attempt_ends_the_call_and_leaves_the_rest_to_the_rules_of_attempts():
     async with RawServer(sending(b"", pause_s=2)).serving() as endpoint, channel_to(endpoint) as world:
         await world.channel.send(ORDER, task("hello", budget_ms=200))
 
-        assert (await world.result()).error_code == "http_timeout"
+        result = await world.result()
+    assert (result.error_code, result.can_retry) == ("timeout", True)
 
 
 async def test_an_endless_body_is_cut_at_the_largest_size():

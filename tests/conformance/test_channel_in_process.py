@@ -1,16 +1,14 @@
 """The in-process channel passes the suite."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from dispatcher.channel.in_process import InProcessChannel, InProcessRules
 from dispatcher.channel.result_intake import ResultRules
 from dispatcher.channel.task_queue import QueueRules
-from dispatcher.clock import SystemClock
-from dispatcher.identifiers import AgentId, ReplicaId
+from dispatcher.identifiers import ReplicaId
 from tests.conformance.channel_behaviour import ChannelBehaviour
-from tests.conformance.channel_world import DEADLINE_S, RESULT_TRIES, Recorder, Replica, World
+from tests.conformance.channel_world import RESULT_TRIES, Recorder, Replica, World
 
 
 class TestInProcessChannel(ChannelBehaviour):
@@ -22,19 +20,9 @@ class TestInProcessChannel(ChannelBehaviour):
         results = ResultRules(requeue_pause_s=0, tries=RESULT_TRIES)
         channel = InProcessChannel(InProcessRules(queue=queue, results=results))
         received = Recorder()
-        seen: list[bytes] = []
-
-        async def next_dead(_agent_id: AgentId | None = None) -> bytes:
-            async with asyncio.timeout(DEADLINE_S):
-                while len(channel.dead_letters) <= len(seen):
-                    await SystemClock().sleep(0)
-            seen.append(channel.dead_letters[len(seen)])
-            return seen[-1]
 
         async with channel.open(received.inbound()):
             yield World(
                 replicas=[Replica(replica_id=ReplicaId("only"), channel=channel, received=received)],
                 link=channel.link(),
-                next_dead_task=next_dead,
-                next_dead_result=next_dead,
             )

@@ -1,9 +1,9 @@
 """RabbitMQ passes the suite, and what only a broker can do to us is survived."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 
 import aio_pika
 import pytest
@@ -12,12 +12,12 @@ from aio_pika.abc import AbstractIncomingMessage
 from dispatcher.amqp.connection import ConnectionRules
 from dispatcher.channel.channel import Channel
 from dispatcher.channel.rabbit_inbound import InboundRules
-from dispatcher.channel.rabbitmq import RabbitChannel
+from dispatcher.channel.rabbitmq import RabbitChannel, RabbitRules
 from dispatcher.channel.result_intake import ResultRules
 from dispatcher.errors import ConfigurationError, OutcomeUnknownError, UnavailableError, UnroutableError
 from dispatcher.identifiers import AgentId, InstanceId, ReplicaId, RequestId, new_id
 from dispatcher.protocol.link import Settlement
-from dispatcher.protocol.topology import Topology
+from dispatcher.protocol.topology import MAX_QUEUE_LENGTH, Topology
 from dispatcher.sdk.rabbitmq import LinkRules, RabbitLink
 from tests.conformance.channel_behaviour import ChannelBehaviour
 from tests.conformance.channel_world import (
@@ -37,21 +37,8 @@ from tests.services.rabbitmq import RabbitNode
 IMPATIENT = ConnectionRules(first_delay_s=0.05, longest_delay_s=0.2)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShortQueues(Topology):
-    """Task queues that hold at most `max_length` waiting tasks."""
-
-    max_length: int
-
-    def task_arguments(self, agent_id: AgentId) -> Mapping[str, str | int]:
-        return {**Topology.task_arguments(self, agent_id), "x-max-length": self.max_length}
-
-
-def own_topology(max_length: int | None = None) -> Topology:
-    prefix = f"test-{new_id()}"
-    return (
-        Topology(prefix=prefix) if max_length is None else ShortQueues(prefix=prefix, max_length=max_length)
-    )
+def own_topology(max_length: int = MAX_QUEUE_LENGTH) -> Topology:
+    return Topology(prefix=f"test-{new_id()}", max_queue_length=max_length)
 
 
 async def next_message(url: str, queue_name: str) -> AbstractIncomingMessage:
@@ -69,7 +56,7 @@ async def delete_queues(url: str, prefix: str) -> None:
     topology = Topology(prefix=prefix)
     async with await aio_pika.connect(url) as connection:
         channel = await connection.channel()
-        for name in (topology.task_queue(ORDER), topology.dead_queue(ORDER), topology.results_queue):
+        for name in (topology.task_queue(ORDER), topology.dead_queue, topology.results_queue):
             await channel.queue_delete(name)
 
 
@@ -77,12 +64,6 @@ async def delete_queues(url: str, prefix: str) -> None:
 async def rabbit_world(
     url: str, topology: Topology, *, replicas: int = 1, rules: ConnectionRules = IMPATIENT
 ) -> AsyncIterator[World]:
-    async def next_dead_task(agent_id: AgentId) -> bytes:
-        return (await next_message(url, topology.dead_queue(agent_id))).body
-
-    async def next_dead_result() -> bytes:
-        return (await next_message(url, topology.dead_results_queue)).body
-
     opened: list[Replica] = []
     async with AsyncExitStack() as stack:
         for _ in range(replicas):
@@ -91,8 +72,10 @@ async def rabbit_world(
                 url,
                 topology,
                 replica_id,
-                connection_rules=rules,
-                inbound_rules=InboundRules(results=ResultRules(requeue_pause_s=0, tries=RESULT_TRIES)),
+                rules=RabbitRules(
+                    connection=rules,
+                    inbound=InboundRules(results=ResultRules(requeue_pause_s=0, tries=RESULT_TRIES)),
+                ),
             )
             await stack.enter_async_context(channel.open(received.inbound()))
             opened.append(Replica(replica_id=replica_id, channel=channel, received=received))
@@ -106,8 +89,6 @@ async def rabbit_world(
         yield World(
             replicas=opened,
             link=link,
-            next_dead_task=next_dead_task,
-            next_dead_result=next_dead_result,
         )
 
 
@@ -120,7 +101,7 @@ class TestRabbitChannel(ChannelBehaviour):
 
     @asynccontextmanager
     async def make(self, *, replicas: int = 1, max_length: int | None = None) -> AsyncIterator[World]:
-        topology = own_topology(max_length)
+        topology = own_topology(max_length or MAX_QUEUE_LENGTH)
         async with rabbit_world(self.url, topology, replicas=replicas) as world:
             yield world
         await delete_queues(self.url, topology.prefix)
@@ -134,27 +115,25 @@ class TestRabbitChannel(ChannelBehaviour):
 
     async def test_a_queue_with_other_arguments_is_reported_and_harms_nothing(self):
         topology = own_topology()
-        other = ShortQueues(prefix=topology.prefix, max_length=5)
+        other = replace(topology, max_queue_length=5)
         async with rabbit_world(self.url, topology) as world, rabbit_world(self.url, other) as changed:
             await world.channel.prepare(ORDER)
 
-            with pytest.raises(ConfigurationError):
+            with pytest.raises(ConfigurationError, match=topology.task_queue(ORDER)):
                 await changed.channel.prepare(ORDER)
 
             await changed.channel.send(ORDER, task("first"))
         await delete_queues(self.url, topology.prefix)
 
-    async def test_an_operator_sees_why_a_task_is_dead_and_it_does_not_expire_again_there(self):
+    async def test_a_dead_letter_that_cannot_be_kept_is_offered_again(self):
         topology = own_topology()
         async with rabbit_world(self.url, topology) as world:
+            world.received.refused = 2
             await world.channel.prepare(ORDER)
 
             await world.channel.send(ORDER, task("late", budget_ms=1))
-            dead = await next_message(self.url, topology.dead_queue(ORDER))
+            await world.received.until(lambda: len(world.received.dead) == 3)
 
-        assert dead.headers["x-first-death-reason"] == "expired"
-        assert dead.headers["x-first-death-queue"] == topology.task_queue(ORDER)
-        assert (dead.expiration, dead.correlation_id) == (None, "request")
         await delete_queues(self.url, topology.prefix)
 
     async def test_concurrent_unroutable_sends_all_raise(self):
@@ -199,7 +178,7 @@ class TestBrokenBroker:
             own_broker.url,
             own_topology(),
             ReplicaId("replica"),
-            connection_rules=ConnectionRules(call_timeout_s=0.2, longest_delay_s=0.5),
+            rules=RabbitRules(connection=ConnectionRules(call_timeout_s=0.2, longest_delay_s=0.5)),
         )
         async with channel.open(Recorder().inbound()):
             with pytest.raises(OutcomeUnknownError):
@@ -220,7 +199,9 @@ class TestBrokenBroker:
     async def test_sends_that_wait_for_the_broker_do_not_keep_it_from_coming_up(self, own_broker: RabbitNode):
         rules = ConnectionRules(call_timeout_s=1, longest_delay_s=0.5)
         topology = own_topology()
-        channel = RabbitChannel(own_broker.url, topology, ReplicaId("replica"), connection_rules=rules)
+        channel = RabbitChannel(
+            own_broker.url, topology, ReplicaId("replica"), rules=RabbitRules(connection=rules)
+        )
         async with channel.open(Recorder().inbound()), asyncio.TaskGroup() as sending:
             await asyncio.to_thread(own_broker.start)
             await channel.ready()

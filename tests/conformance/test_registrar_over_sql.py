@@ -1,5 +1,6 @@
 """The registrar over the real store: what its rules promise holds across processes and restarts."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -62,7 +63,12 @@ async def postgres(postgres_url: str) -> AsyncIterator[Database]:
 
 
 def frame(
-    agent_id: str = "order", *, name: str = "one", process: str = "first", kind: str = "string"
+    agent_id: str = "order",
+    *,
+    name: str = "one",
+    process: str = "first",
+    kind: str = "string",
+    inbox: str = "",
 ) -> RegisterFrame:
     declared = CapabilityDeclaration(
         name="order.query",
@@ -74,7 +80,7 @@ def frame(
         instance_name=name,
         instance_id=f"{agent_id}-{name}-{process}",
         inbox="sqlite",
-        inbox_id=f"{agent_id}-{name}",
+        inbox_id=f"{agent_id}-{name}-{inbox}",
         declaration=Declaration(capabilities=[declared]),
     )
 
@@ -123,6 +129,32 @@ async def test_two_replicas_share_one_registry_on_sqlite(database: Database) -> 
 
 async def test_two_replicas_share_one_registry_on_postgres(postgres: Database) -> None:
     await play_two_replicas(postgres)
+
+
+async def race_for_one_name(database: Database) -> None:
+    """Two processes under one name, with an inbox each, register at two replicas at once, many times."""
+    replicas = [Replica(database), Replica(database)]
+    for number in range(20):
+        rivals = [frame(f"agent-{number}", process=process, inbox=process) for process in ("one", "two")]
+
+        outcomes = await asyncio.gather(
+            *(replica.registrar.register(rival) for replica, rival in zip(replicas, rivals, strict=True)),
+            return_exceptions=True,
+        )
+
+        granted = [outcome for outcome in outcomes if isinstance(outcome, RegisteredFrame)]
+        refused = [outcome.error_code for outcome in outcomes if isinstance(outcome, RegistrationError)]
+        (stored,) = await SqlAgents(database).instances(AgentId(f"agent-{number}"))
+        assert refused == ["private_inbox"]
+        assert [lease.lease_id for lease in granted] == [stored.lease_id]
+
+
+async def test_of_two_processes_that_race_for_one_name_one_gets_it_on_sqlite(database: Database) -> None:
+    await race_for_one_name(database)
+
+
+async def test_of_two_processes_that_race_for_one_name_one_gets_it_on_postgres(postgres: Database) -> None:
+    await race_for_one_name(postgres)
 
 
 async def test_a_restarted_dispatcher_knows_who_is_there_and_encodes_nothing_again(

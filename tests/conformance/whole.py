@@ -1,10 +1,11 @@
 """A whole dispatcher with keys, on any database, driven over HTTP by a real client."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import httpx2
@@ -30,6 +31,7 @@ GRANTED = (
     "staging.thing",
     "time.tell",
 )
+GRANTS = {"alice": GRANTED, "bob": ("promotion.quote",)}
 
 
 class Order(BaseModel):
@@ -116,6 +118,7 @@ class Whole:
     alice: httpx2.AsyncClient
     bob: httpx2.AsyncClient
     agent: httpx2.AsyncClient
+    admin: httpx2.AsyncClient
 
     async def chat(self, message: str, **fields: Any) -> Mapping[str, Any]:
         """Alice's chat; its answer."""
@@ -126,17 +129,24 @@ class Whole:
 
 
 @asynccontextmanager
-async def open_whole(store_url: str, folder: Path) -> AsyncIterator[Whole]:
+async def open_whole(
+    store_url: str,
+    folder: Path,
+    *,
+    encoder: str = "hashing",
+    grants: Mapping[str, Sequence[str]] = MappingProxyType(GRANTS),
+    delivery: Mapping[str, float] = MappingProxyType({}),
+) -> AsyncIterator[Whole]:
     """Everything in one process: the database at `store_url`, the in-process channel, keys on."""
     settings = load_settings(
         data_dir=folder,
         store={"url": store_url},
-        encoder={"name": "hashing"},
+        encoder={"name": encoder},
         http={"allowed_networks": ["127.0.0.0/8"]},
-        delivery={"look_every_s": 0.05, "delay_min_ms": 1, "delay_max_ms": 5},
+        delivery={"look_every_s": 0.05, "delay_min_ms": 1, "delay_max_ms": 5, **delivery},
     )
     await upgrade_storage(settings)
-    keys = await _keys(settings)
+    keys = await _keys(settings, grants)
     async with AsyncExitStack() as stack:
         running = await stack.enter_async_context(open_dispatcher(settings))
         assert running.link is not None
@@ -144,8 +154,8 @@ async def open_whole(store_url: str, folder: Path) -> AsyncIterator[Whole]:
         for agent in shop.agents:
             runtime = Runtime(agent, running.link, MemoryInbox(), options=RuntimeOptions(drain_s=0.1))
             await stack.enter_async_context(serving(runtime))
-        clients = [await stack.enter_async_context(_client(running, key)) for key in keys]
-        yield Whole(running=running, shop=shop, alice=clients[0], bob=clients[1], agent=clients[2])
+        alice, bob, agent, admin = [await stack.enter_async_context(_client(running, key)) for key in keys]
+        yield Whole(running=running, shop=shop, alice=alice, bob=bob, agent=agent, admin=admin)
 
 
 def _client(running: Running, key: str) -> httpx2.AsyncClient:
@@ -154,8 +164,8 @@ def _client(running: Running, key: str) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(transport=transport, base_url="http://dispatcher", headers=headers, timeout=30)
 
 
-async def _keys(settings: Settings) -> list[str]:
-    holders = [(Role.CALLER, "alice"), (Role.CALLER, "bob"), (Role.AGENT, "clock")]
+async def _keys(settings: Settings, grants: Mapping[str, Sequence[str]]) -> list[str]:
+    holders = [(Role.CALLER, "alice"), (Role.CALLER, "bob"), (Role.AGENT, "clock"), (Role.ADMIN, "root")]
     texts = []
     async with open_engine(settings.store_url) as database:
         access = SqlAccess(database)
@@ -163,7 +173,6 @@ async def _keys(settings: Settings) -> list[str]:
             key, text = new_key(role, subject)
             await access.add_key(key)
             texts.append(text)
-        granted = frozenset(Capability(name) for name in GRANTED)
-        await access.set_grants(CallerId("alice"), granted)
-        await access.set_grants(CallerId("bob"), frozenset({Capability("promotion.quote")}))
+        for caller, names in grants.items():
+            await access.set_grants(CallerId(caller), frozenset(map(Capability, names)))
     return texts

@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass, field, replace
 
 from dispatcher.dispatch.accept import Arrival, first_step
-from dispatcher.dispatch.assign import AgentLoads, Assigner, Assignment, AttemptRules
+from dispatcher.dispatch.assign import AgentLoads, Assigner, Assignment, AttemptRules, Retries
 from dispatcher.dispatch.request import Attempt, AttemptStatus, ChatMessage, Request, RequestState, Task
 from dispatcher.identifiers import AgentId, CallerId, Capability, ReplicaId, RequestId
 from dispatcher.intents.plan import Intent, Link, Plan, Source
@@ -81,6 +81,7 @@ class Loads:
     idle: bool = False
     open: dict[AgentId, int] = field(default_factory=dict)
     outcomes: list[tuple[AgentId, bool]] = field(default_factory=list)
+    paces: dict[AgentId, float] = field(default_factory=dict)
 
     def has_room(self, agent_id: AgentId) -> bool:
         return self.open.get(agent_id, 0) < self.room
@@ -94,8 +95,24 @@ class Loads:
     def capacity(self, agent_id: AgentId) -> int:
         return self.room
 
+    def pace(self, agent_id: AgentId) -> float | None:
+        return self.paces.get(agent_id)
+
+    def has_waiting(self, agent_id: AgentId) -> bool:
+        return self.open.get(agent_id, 0) > self.room
+
     def idle_agents(self) -> list[AgentId]:
         return list(self.open) if self.idle else []
+
+
+class AtOnce:
+    """A retry budget without bounds."""
+
+    def count_first(self) -> None:
+        pass
+
+    def delay_ms(self, caller: CallerId, agent_id: AgentId) -> int:
+        return 0
 
 
 def assigner(
@@ -103,6 +120,7 @@ def assigner(
     *,
     loads: AgentLoads | None = None,
     rules: AttemptRules | None = None,
+    retries: Retries | None = None,
 ) -> Assigner:
     """An assigner of replica `r1` with numbered tokens and a seeded source of chance."""
     numbers = iter(range(1, 1000))
@@ -110,6 +128,7 @@ def assigner(
         rules=rules or AttemptRules(),
         choose=choose or Agents("a1", "a2"),
         loads=loads or Loads(),
+        retries=retries or AtOnce(),
         new_token=lambda: f"token-of-attempt-{next(numbers):04}",
         chance=random.Random(1),
         replica=ReplicaId("r1"),
@@ -161,3 +180,13 @@ def result(given: Attempt, /, status: ResultStatus = ResultStatus.SUCCESS, **cha
         "result": ResultBody(text="done", data={"amount": 12.5}),
     }
     return ResultFrame.model_validate({**fields, **changes})
+
+
+def with_id(state: RequestState, request_id: RequestId) -> RequestState:
+    """The same state of a request with another id."""
+    return replace(
+        state,
+        request=replace(state.request, request_id=request_id),
+        tasks=tuple(replace(task, request_id=request_id) for task in state.tasks),
+        attempts=tuple(replace(attempt, request_id=request_id) for attempt in state.attempts),
+    )

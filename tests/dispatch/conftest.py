@@ -17,10 +17,11 @@ from dispatcher.dispatch.collector import Collector
 from dispatcher.dispatch.ledger import Change, Decide, Offer
 from dispatcher.dispatch.outbox import Outbox
 from dispatcher.dispatch.relay import Relay, RelayRules
-from dispatcher.dispatch.request import ChatMessage
+from dispatcher.dispatch.request import ChatMessage, RequestState
 from dispatcher.dispatch.sweep import Sweep
 from dispatcher.dispatch.transition import IllegalTransitionError
 from dispatcher.dispatch.waiters import Waiters
+from dispatcher.errors import UnavailableError
 from dispatcher.identifiers import AgentId, CallerId, Capability, ReplicaId, RequestId, new_id
 from dispatcher.intents.plan import Intent, Plan
 from dispatcher.store.engine import open_engine
@@ -30,9 +31,19 @@ from tests.dispatch.builders import Agents, Loads, assigner, intent
 
 
 class FaultyLedger(SqlLedger):
-    """The real ledger, but changing `refused` fails as a fault in a rule would."""
+    """The real ledger, but changing `refused` fails as a fault in a rule would.
+
+    The next `unreachable` reads fail as without the database.
+    """
 
     refused: RequestId | None = None
+    unreachable: int = 0
+
+    async def read(self, request_id: RequestId) -> RequestState | None:
+        if self.unreachable:
+            self.unreachable -= 1
+            raise UnavailableError("planted")
+        return await super().read(request_id)
 
     async def update(self, request_id: RequestId, decide: Decide) -> Change | None:
         if request_id == self.refused:

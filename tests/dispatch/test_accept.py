@@ -1,5 +1,11 @@
-from dispatcher.dispatch.accept import first_step
+from dataclasses import replace
+
+import pytest
+
+from dispatcher.dispatch.accept import Arrival, Repetition, first_step
 from dispatcher.dispatch.request import AttemptStatus, RequestStatus, TaskStatus
+from dispatcher.dispatch.task_frame import due_of, task_frame
+from dispatcher.identifiers import CallerId, Capability, caller_scope, callers_key
 from dispatcher.routing.decision import Outcome
 from tests.dispatch.builders import (
     NOW,
@@ -91,3 +97,48 @@ def test_what_is_not_granted_does_not_even_ask() -> None:
     state = accepted(intent(0, missing=("order_number",)), by=by)
 
     assert task_of(state).status is TaskStatus.OUT_OF_SCOPE
+
+
+def test_a_repeated_task_keeps_its_old_key_and_counts() -> None:
+    repeated = Repetition(idempotency_key="old:0", number=2)
+
+    state = first_step(replace(arrival(), repeats=repeated), NOW, assigner()).state
+
+    frame = task_frame(due_of(state, state.attempts[0], NOW), "results")
+    assert (frame.idempotency_key, frame.repeat) == ("old:0", 2)
+
+
+def keyed(*, key: str | None, capability: Capability | None, repeats: Repetition | None = None) -> Arrival:
+    made = arrival(intent(0))
+    message = replace(made.message, idempotency_key=key, capability=capability)
+    return replace(made, message=message, repeats=repeats)
+
+
+def key_of(made: Arrival) -> str | None:
+    return task_of(first_step(made, NOW, assigner()).state).idempotency_key
+
+
+def test_a_task_whose_caller_chose_key_and_capability_has_a_key_that_its_caller_can_tell() -> None:
+    made = keyed(key="k1", capability=QUOTE)
+
+    assert key_of(made) == callers_key(made.caller, QUOTE, "k1", made.message.message)
+
+
+@pytest.mark.parametrize(("key", "capability"), [(None, QUOTE), ("k1", None)])
+def test_any_other_task_has_a_key_of_its_request(key, capability) -> None:
+    assert key_of(keyed(key=key, capability=capability)) is None
+
+
+def test_a_repeated_task_keeps_the_key_it_had() -> None:
+    repeats = Repetition(idempotency_key="old", number=1)
+
+    assert key_of(keyed(key="k1", capability=QUOTE, repeats=repeats)) == "old"
+
+
+def test_keys_of_callers_never_meet() -> None:
+    names = ("alice", "bob", 'alice", "')
+    keys = {name: callers_key(CallerId(name), QUOTE, "k1", "hello") for name in names}
+
+    for name, key in keys.items():
+        assert [other for other in names if key.startswith(caller_scope(CallerId(other)))] == [name]
+        assert len(key) <= 128

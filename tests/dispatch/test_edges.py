@@ -2,18 +2,21 @@
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 
+import orjson
 import pytest
 
 from dispatcher.dispatch.assign import AttemptRules
-from dispatcher.dispatch.ledger import Decide
+from dispatcher.dispatch.cancel import cancel
+from dispatcher.dispatch.ledger import Change, Decide
 from dispatcher.dispatch.relay import RelayRules
 from dispatcher.dispatch.request import AttemptStatus, RequestStatus, TaskStatus
 from dispatcher.dispatch.settle import settle
 from dispatcher.errors import OverloadedError, RequestError
 from dispatcher.identifiers import AgentId, ReplicaId, RequestId
 from dispatcher.intents.plan import Entity, EntityKind
-from dispatcher.protocol.frames import ResultFrame, ResultStatus, TaskFrame
+from dispatcher.protocol.frames import CancelFrame, ResultFrame, ResultStatus, TaskFrame
 from dispatcher.protocol.link import Settlement
 from tests.dispatch.builders import QUOTE, Agents, Loads, assigner, intent, link, newest, result
 from tests.dispatch.conftest import Chain
@@ -269,3 +272,75 @@ async def test_at_shutdown_waiting_clients_get_the_state_as_it_stands(chain: Cha
         chain.waiters.release()
 
     assert waiting.result().request.status is RequestStatus.OPEN
+
+
+def _signal(change: Change, kind: str, **fields: object) -> bytes:
+    attempt = newest(change.after)
+    told = {"task_id": attempt.task_id, "attempt": attempt.number, "token": attempt.token, **fields}
+    return orjson.dumps({"type": kind, "request_id": attempt.request_id, "instance_id": "i1", **told})
+
+
+async def test_what_an_agent_says_while_it_works_is_kept(chain: Chain) -> None:
+    change = await chain.accept()
+    request_id, task_id = change.after.request.request_id, change.after.tasks[0].task_id
+
+    for told in (
+        _signal(change, "started"),
+        _signal(change, "progress", fraction=0.5, note="half"),
+        _signal(change, "partial", sequence=0, result={"text": "好的"}),
+    ):
+        assert await chain.collector.on_result(told) is Settlement.ACK
+
+    state = await chain.ledger.read(request_id)
+    assert state is not None
+    assert newest(state).started_ms is not None
+    assert newest(state).progress == {"fraction": 0.5, "note": "half"}
+    (piece,) = await chain.ledger.read_partials(request_id, task_id, (0, 0), 10)
+    assert orjson.loads(piece.document)["text"] == "好的"
+
+
+async def test_a_cancelled_task_is_stopped_at_its_agent(chain: Chain) -> None:
+    change = await chain.accept()
+    await chain.relay.publish_next()
+
+    async with asyncio.timeout(5), chain.channel.link().controls(A1) as controls:
+        await chain.books.update(change.after.request.request_id, partial(cancel, assigner=chain.by))
+        frame = CancelFrame.model_validate_json(await anext(controls))
+
+    assert (frame.task_id, frame.agent_id) == (change.after.tasks[0].task_id, "a1")
+
+
+async def test_work_that_waited_goes_out_as_soon_as_there_is_room(chain: Chain) -> None:
+    chain.loads.room = 1
+    first, second = await chain.accept(), await chain.accept()
+    await chain.relay.publish_next()
+    await _take(chain)
+    assert newest(second.after).claimed_by is None
+
+    await chain.collector.on_result(result(newest(first.after)).model_dump_json().encode())
+
+    assert chain.outbox.poked.is_set()
+    assert await chain.relay.claim() == 1
+
+
+async def test_work_for_an_agent_with_a_pace_is_taken_from_the_ledger_at_its_pace(chain: Chain) -> None:
+    chain.loads.paces[A1] = 2.0
+    chain.loads.room = 0
+    for _ in range(3):
+        await chain.accept()
+    chain.loads.room = 100
+
+    assert chain.outbox.poked.is_set()
+    assert [await chain.relay.claim() for _ in range(2)] == [2, 0]
+
+
+async def test_what_was_in_a_lost_queue_is_sent_again(chain: Chain) -> None:
+    change = await chain.accept()
+    await chain.relay.publish_next()
+    lost = await _take(chain)
+
+    await chain.sweep.refill(A1)
+    await chain.relay.claim()
+    await chain.relay.publish_next()
+
+    assert (await _take(chain)).token == lost.token == newest(change.after).token

@@ -6,10 +6,12 @@ from dispatcher.dispatch.assign import AttemptRules
 from dispatcher.dispatch.expire import expire, move_on, not_delivered, publish_again
 from dispatcher.dispatch.request import AttemptStatus, RequestState, RequestStatus, ResultKind, TaskStatus
 from dispatcher.dispatch.settle import settle
+from dispatcher.identifiers import AgentId, CallerId
 from tests.dispatch.builders import (
     NOW,
     QUOTE,
     Agents,
+    AtOnce,
     Loads,
     accepted,
     assigner,
@@ -40,7 +42,7 @@ def test_a_task_that_no_agent_takes_is_unavailable_after_three_attempts() -> Non
 
     assert len(state.attempts) == 3
     assert task_of(state).status is TaskStatus.UNAVAILABLE
-    assert task_of(state).error_code == "refused"
+    assert (task_of(state).error_code, newest(state).error_code) == ("unavailable", "refused")
 
 
 def test_a_late_report_about_a_published_attempt_changes_nothing() -> None:
@@ -76,7 +78,7 @@ def test_a_task_past_its_deadline_fails_and_later_results_are_late() -> None:
     ended = expire(state, NOW + 30_000, assigner()).state
     late = settle(ended, NOW + 30_001, result(first), assigner())
 
-    assert task_of(ended).status is TaskStatus.FAILED
+    assert task_of(ended).status is TaskStatus.OUTCOME_UNKNOWN
     assert task_of(ended).error_code == "timeout"
     assert newest(ended).status is AttemptStatus.ABANDONED
     assert ended.request.status is RequestStatus.FAILED
@@ -214,3 +216,51 @@ def test_what_the_broker_lost_is_due_again_under_the_same_token() -> None:
     assert newest(again).status is AttemptStatus.DUE
     assert newest(again).token == newest(state).token
     assert publish_again(again, NOW, newest(again)).state == again
+
+
+def test_an_idempotent_attempt_that_nobody_can_follow_now_is_followed_once_somebody_is_there() -> None:
+    agents = Agents("a1")
+    by = assigner(agents)
+    state = published(accepted(by=by))
+    agents.agents = []
+
+    waiting = expire(state, NOW + 15_000, by).state
+    agents.agents = ["a2"]
+    too_soon = expire(waiting, NOW + 15_500, by).state
+    followed = expire(waiting, NOW + 16_000, by).state
+
+    assert newest(waiting).status is AttemptStatus.PUBLISHED
+    assert too_soon == waiting
+    assert [a.status for a in followed.attempts] == [AttemptStatus.LAPSED, AttemptStatus.DUE]
+    assert newest(followed).agent_id == "a2"
+
+
+class Spent(AtOnce):
+    """A retry budget that allows nothing any more."""
+
+    def delay_ms(self, caller: CallerId, agent_id: AgentId) -> None:  # type: ignore[override]
+        return None
+
+
+class Later(AtOnce):
+    """A retry budget that makes wait."""
+
+    def delay_ms(self, caller: CallerId, agent_id: AgentId) -> int:
+        return 4_000
+
+
+def test_what_the_retry_budget_forbids_is_not_tried_again() -> None:
+    by = assigner(retries=Spent())
+    state = published(accepted(by=by))
+
+    assert len(expire(state, NOW + 15_000, by).state.attempts) == 1
+
+
+def test_what_the_retry_budget_delays_waits_in_the_outbox() -> None:
+    by = assigner(retries=Later())
+    state = published(accepted(by=by))
+
+    again = newest(expire(state, NOW + 15_000, by).state)
+
+    assert (again.agent_id, again.not_before_ms) == ("a2", NOW + 19_000)
+    assert again.claimed_by is None

@@ -250,3 +250,49 @@ def test_the_failure_of_a_lapsed_last_attempt_ends_the_task_at_once(
 
     assert task_of(step.state).status is ended
     assert [r.kind for r in step.results] == [ResultKind.ACCEPTED]
+
+
+@pytest.mark.parametrize(
+    ("idempotent", "code", "status"),
+    [
+        (False, "outcome_unknown", TaskStatus.OUTCOME_UNKNOWN),
+        (False, "timeout", TaskStatus.OUTCOME_UNKNOWN),
+        (True, "timeout", TaskStatus.FAILED),
+        (False, "agent_error", TaskStatus.FAILED),
+    ],
+)
+def test_what_may_have_run_without_a_result_has_a_state_of_its_own(
+    idempotent: bool, code: str, status: TaskStatus
+) -> None:
+    by = assigner(Agents("a1", idempotent=idempotent))
+    state = published(accepted(by=by))
+
+    step = settle(state, LATER, result(newest(state), ResultStatus.ERROR, error_code=code), by)
+
+    assert task_of(step.state).status is status
+
+
+def test_work_that_the_only_agent_declines_waits_for_it_while_nobody_can_take_it() -> None:
+    agents = Agents("a1")
+    by = assigner(agents)
+    state = published(accepted(by=by))
+    agents.agents.clear()  # it drains
+
+    waiting = settle(state, LATER, result(newest(state), ResultStatus.BUSY), by).state
+
+    assert task_of(waiting).status is TaskStatus.OPEN
+    assert (newest(waiting).agent_id, newest(waiting).status) == ("a1", AttemptStatus.DUE)
+    assert newest(waiting).not_before_ms == LATER + 800
+    assert newest(waiting).claimed_by is None
+
+
+@pytest.mark.parametrize(("at", "attempts"), [(NOW + 29_500, 3), (LATER, 1)])
+def test_who_has_no_time_or_no_attempt_left_does_not_wait(at: int, attempts: int) -> None:
+    agents = Agents("a1")
+    by = assigner(agents, rules=AttemptRules(max_attempts=attempts))
+    state = published(accepted(by=by))
+    agents.agents.clear()
+
+    ended = settle(state, at, result(newest(state), ResultStatus.BUSY), by).state
+
+    assert task_of(ended).status is TaskStatus.UNAVAILABLE

@@ -20,18 +20,22 @@ from typing import NoReturn
 
 from dispatcher.clock import SystemClock
 from tests.faults.history import counts
-from tests.faults.matrix import ROWS, Row
+from tests.faults.matrix import ROWS
+from tests.faults.row import OwnRow, Row
 from tests.faults.trial import Report, conclude, open_trial
 from tests.services import postgres, rabbitmq
 from tests.services.postgres import PostgresServer
 from tests.services.rabbitmq import RabbitNode
+
+AT_ONCE = 2
+"""Rows mostly wait; more than this many would wait for the processor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """One row's report, or why there is none; what failed in the row's own words."""
 
-    row: Row
+    row: Row | OwnRow
     report: Report | None
     failures: Sequence[str]
     seconds: float
@@ -57,32 +61,43 @@ async def running_services(folder: Path) -> AsyncIterator[Services]:
         await asyncio.gather(*(asyncio.to_thread(service.close) for service in both))
 
 
-async def run_row(row: Row, folder: Path, services: Services) -> Outcome:
+async def run_row(row: Row | OwnRow, folder: Path, services: Services) -> Outcome:
     """Break one thing, drain and judge; a failing row does not stop the others."""
     clock = SystemClock()
     began, failures, report = clock.monotonic(), list[str](), None
     try:
-        async with open_trial(folder, services.node, services.server, row.settings) as trial:
-            try:
-                await row.fault(trial)
-            except* AssertionError as error:
-                failures.append(_first_line(error))
-            report = await conclude(trial)
+        if isinstance(row, OwnRow):
+            report = await row.run(folder)
+        else:
+            report = await _try_row(row, folder, services, failures)
     except Exception as error:  # noqa: BLE001 - one row's accident is its failure
         traceback.print_exc()
         failures.append(_first_line(error))
-    finally:
-        await asyncio.gather(*(asyncio.to_thread(s.start) for s in (services.node, services.server)))
     if report is not None:
         failures += [f"{v.kind}: {v.subject}: {v.detail}" for v in report.verdict.violations]
         failures += report.problems
     return Outcome(row=row, report=report, failures=failures, seconds=clock.monotonic() - began)
 
 
+async def _try_row(row: Row, folder: Path, services: Services, failures: list[str]) -> Report:
+    """The row's fault on the services, which run again afterwards; what it missed is added to `failures`."""
+    try:
+        async with open_trial(folder, services.node, services.server, row.settings) as trial:
+            try:
+                await row.fault(trial)
+            except* AssertionError as error:
+                failures.append(_first_line(error))
+            return await conclude(trial)
+    finally:
+        await asyncio.gather(*(asyncio.to_thread(s.start) for s in (services.node, services.server)))
+
+
 def _first_line(error: BaseException) -> str:
+    """What was raised and where: a bare assertion says nothing else."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return f"{type(error).__name__}: {error}"[:600]
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error}"[:600] + f" [{where.name}:{where.lineno}: {where.line}]"
 
 
 def print_row(outcome: Outcome) -> None:
@@ -122,12 +137,26 @@ def summary(outcomes: Sequence[Outcome]) -> Mapping[str, object]:
     }
 
 
-def _opened(name: str) -> Path:
+def _opened(folder: Path) -> Path:
     """The folder, made where it is missing; PostgreSQL's own account must be able to pass through it."""
-    folder = Path(name)
     folder.mkdir(exist_ok=True)
     folder.chmod(0o711)
     return folder
+
+
+async def run_rows(rows: Sequence[Row | OwnRow], folder: Path) -> Sequence[Outcome]:
+    """All rows, a few at a time; then those that break a service, one by one."""
+    places = asyncio.Semaphore(AT_ONCE)
+
+    async def run(row: Row | OwnRow) -> Outcome:
+        async with places:
+            outcome = await run_row(row, _opened(folder / row.numbers.replace("/", "-")), services)
+        print_row(outcome)
+        return outcome
+
+    async with running_services(folder) as services:
+        together = await asyncio.gather(*(run(row) for row in rows if not row.alone))
+        return [*together, *[await run(row) for row in rows if row.alone]]
 
 
 async def main(wanted: Sequence[str]) -> int:
@@ -140,14 +169,9 @@ async def main(wanted: Sequence[str]) -> int:
     if unknown or missing:
         return 2
     rows = [row for row in ROWS if not wanted or set(wanted) & set(row.numbers.split("/"))]
-    outcomes: list[Outcome] = []
+    print("row          accepted ended completed rerun recovery_p95_s", flush=True)
     with tempfile.TemporaryDirectory(prefix="ard-faults-") as name:
-        folder = _opened(name)
-        print("row          accepted ended completed rerun recovery_p95_s", flush=True)
-        async with running_services(folder) as services:
-            for number, row in enumerate(rows):
-                outcomes.append(await run_row(row, _opened(f"{name}/{number}"), services))
-                print_row(outcomes[-1])
+        outcomes = await run_rows(rows, _opened(Path(name)))
     print(json.dumps(summary(outcomes)))
     return 0 if all(not outcome.failures for outcome in outcomes) else 1
 

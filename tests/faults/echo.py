@@ -5,12 +5,14 @@
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
 from dispatcher.clock import SystemClock
 from dispatcher.identifiers import new_id
 from dispatcher.sdk import Agent, Reply, TaskView, run
+from tests.faults import kill_points
 
 SAFE = "echo.safe"
 """Idempotent."""
@@ -18,7 +20,9 @@ ONCE = "echo.once"
 """Not idempotent."""
 BRIEF = "echo.brief"
 """Not idempotent, and its time is over after two seconds."""
-LIMIT_S = {SAFE: 60.0, ONCE: 60.0, BRIEF: 2.0}
+FATAL = "echo.fatal"
+"""Idempotent, and kills its process."""
+LIMIT_S = {SAFE: 60.0, ONCE: 60.0, BRIEF: 2.0, FATAL: 50.0}
 
 
 class Journal:
@@ -55,6 +59,8 @@ class Echo:
             attempt=task.attempt,
             nonce=nonce,
         )
+        if task.capability == FATAL:
+            os.kill(os.getpid(), signal.SIGKILL)
         cancelled = True
         try:
             await self._clock.sleep(work_s)
@@ -74,11 +80,12 @@ def echo_agent(agent_id: str, log: Path, *, max_load: int = 8) -> Agent:
             capability,
             description=f"Echoes what it is given ({capability})",
             examples=[f"echo this by {capability}", f"say it again, {capability}", f"repeat, {capability}"],
-            idempotent=capability == SAFE,
+            idempotent=capability in {SAFE, FATAL},
             timeout_s=limit_s,
         )(echo.answer)
     return made
 
 
 if __name__ == "__main__":
+    kill_points.arm()
     run(echo_agent(sys.argv[1], Path(sys.argv[2])), sys.argv[3:])

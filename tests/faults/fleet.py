@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -31,7 +32,7 @@ SETTINGS = {
     "DISPATCHER_DELIVERY__CLAIM_S": "6",
 }
 """A tenth of the usual times, as far as the settings' ranges allow."""
-READY_S = 30.0
+READY_S = 120.0
 EXIT_S = 45.0
 """A process told to end has 40 seconds to drain."""
 
@@ -66,32 +67,43 @@ class Fleet:
         """Where the gateways listen; the same after a restart."""
         return f"http://{LOOPBACK}:{self.ports[0]}", f"http://{LOOPBACK}:{self.ports[1]}"
 
-    async def start_gateway(self, number: int) -> None:
-        """Start it and return when it listens."""
+    async def start_gateway(self, number: int, **variables: str) -> None:
+        """Start it, with these variables on top, and return when it listens."""
+        self.gateways[number] = self.gateway_program(number, **variables)
+        await asyncio.to_thread(self.gateways[number].wait_for, r"listening on http", READY_S)
+
+    def gateway_program(self, number: int, **more: str) -> Program:
+        """A new process of the gateway that listens where number `number` does."""
         variables = {
             **SETTINGS,
             **self.settings,
             "DISPATCHER_STORE__URL": through(self.database_url, self.wires.database),
             "DISPATCHER_BROKER__URL": through(self.broker_url, self.wires.gateway_broker),
             "DISPATCHER_BROKER__PREFIX": self.topology.prefix,
+            **more,
         }
-        command = dispatcher("run", "--development", "--port", str(self.ports[number]))
-        self.gateways[number] = Program(*command, variables=variables)
-        await asyncio.to_thread(self.gateways[number].wait_for, r"listening on http", READY_S)
+        options = ("run", "--development", "--port", str(self.ports[number]))
+        return Program(sys.executable, "-m", "tests.faults.gateway", *options, variables=variables)
 
-    async def start_agent(self, name: str) -> None:
-        """Start it and return when it is registered."""
+    async def start_agent(self, name: str, inbox: str | None = None, **variables: str) -> None:
+        """Start it, with an inbox file of this name and these variables; return when it is registered."""
         self.agents[name] = Program(
             *(sys.executable, "-m", "tests.faults.echo", name, str(self.journal(name))),
             *("--broker", through(self.broker_url, self.wires.agent_broker[name])),
             *("--prefix", self.topology.prefix, "--instance", "one"),
-            *("--inbox", f"sqlite:{self.folder / name}.db"),
+            *("--inbox", f"sqlite:{self.folder / (inbox or name)}.db"),
+            variables=variables,
         )
         await asyncio.to_thread(self.agents[name].wait_for, r"registration\.granted", READY_S)
 
     def signal_agent(self, name: str, number: signal.Signals) -> None:
         """Send a signal that does not end it."""
         self.agents[name].send(number)
+
+    def abandon_agent(self, name: str) -> Program:
+        """Count on its process no longer: another one can be started in its place."""
+        self.ended.append(self.agents.pop(name))
+        return self.ended[-1]
 
     def journal(self, name: str) -> Path:
         """What the agent's processes wrote down, the dead ones' too."""
@@ -115,6 +127,10 @@ class Fleet:
         code = await asyncio.to_thread(self._bury, self.agents.pop(name), signal.SIGTERM)
         self._note_death(name)
         return code
+
+    def has_ended(self, who: int | str) -> bool:
+        """Whether the process of this gateway or agent has ended by itself."""
+        return _has_ended(self.gateways[who] if isinstance(who, int) else self.agents[who])
 
     async def revive(self) -> list[str]:
         """Start again what ended by itself, as a supervisor would; names what that was."""
@@ -209,25 +225,26 @@ def port_of(url: str) -> int:
 
 
 @asynccontextmanager
-async def fresh_database(server_url: str) -> AsyncIterator[str]:
-    """A database of the schema that this version needs, dropped afterwards."""
+async def fresh_database(server_url: str, *, upgraded: bool = True) -> AsyncIterator[str]:
+    """A database, of the schema that this version needs unless it is to be empty, dropped afterwards."""
     name = f"faults_{secrets.token_hex(6)}"
     url = urlsplit(server_url)._replace(path=f"/{name}").geturl()
-    await _administer(server_url, f"CREATE DATABASE {name} TEMPLATE template0")
+    await fetch(server_url, f"CREATE DATABASE {name} TEMPLATE template0")
     try:
-        upgraded = await asyncio.to_thread(
-            run, *dispatcher("upgrade"), variables={"DISPATCHER_STORE__URL": url}
-        )
-        assert upgraded.returncode == 0, upgraded.stderr
+        if upgraded:
+            variables = {"DISPATCHER_STORE__URL": url}
+            done = await asyncio.to_thread(run, *dispatcher("upgrade"), variables=variables)
+            assert done.returncode == 0, done.stderr
         yield url
     finally:
-        await _administer(server_url, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        await fetch(server_url, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
-async def _administer(url: str, statement: str) -> None:
+async def fetch(url: str, statement: str) -> Sequence[tuple[Any, ...]]:
+    """Run one statement on a connection of its own; its rows."""
     connection = await asyncpg.connect(url)
     try:
-        await connection.execute(statement)
+        return [tuple(row) for row in await connection.fetch(statement)]
     finally:
         await connection.close()
 

@@ -123,7 +123,7 @@ class Kind(StrEnum):
     SWAPPED = "swapped"
     """An answer that belongs to another request."""
     INVENTED = "invented"
-    """An answer that no run of the request gave."""
+    """I5: an answer or a result that no run of the request gave, or a run that nobody asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +165,7 @@ def check(events: Iterable[Event], rules: CheckRules | None = None) -> Verdict:
     """Judge a history that is complete: everything was drained and read once more at the end."""
     found = _index(events)
     reruns, doubled = _judge_starts(found, rules or CheckRules())
-    violations = [*_forked(found), *doubled]
+    violations = [*_forked(found), *doubled, *_unasked(found)]
     for request_id in found.key_of:
         violations += _judge_request(found, request_id)
     ended = [reads[-1] for request_id in found.key_of if (reads := found.terminal(request_id))]
@@ -241,6 +241,13 @@ def _forked(found: _Index) -> Iterable[Violation]:
             yield Violation(kind=Kind.FORKED, subject=key, detail=f"became {sorted(requests)}")
 
 
+def _unasked(found: _Index) -> Iterable[Violation]:
+    nonces = {posted.nonce for posted in found.posted.values()}
+    for run in found.runs.values():
+        if run.nonce not in nonces:
+            yield Violation(kind=Kind.INVENTED, subject=run.request_id, detail=f"{run.agent} ran {run.nonce}")
+
+
 def _judge_request(found: _Index, request_id: str) -> list[Violation]:
     def broken(kind: Kind, detail: str) -> Violation:
         return Violation(kind=kind, subject=request_id, detail=detail)
@@ -271,6 +278,8 @@ def _changes(found: _Index, reads: Sequence[Read]) -> Iterable[tuple[Kind, str]]
         yield Kind.LATE_APPLIED, f"{len(applied)} results were accepted"
     elif not changed and reads[0].run in too_late - {record.run for record in applied} - {None}:
         yield Kind.LATE_APPLIED, f"shows run {reads[0].run}, which the ledger had put aside"
+    elif applied and applied[0].run is not None and applied[0].run not in found.runs:
+        yield Kind.INVENTED, f"no run gave the accepted result {applied[0].run}"
 
 
 def _judge_answer(found: _Index, read: Read) -> tuple[Kind, str] | None:

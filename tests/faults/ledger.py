@@ -5,7 +5,8 @@ import signal
 
 from tests.faults.echo import BRIEF
 from tests.faults.history import Refused
-from tests.faults.trial import Trial, read_books
+from tests.faults.row import Row
+from tests.faults.trial import Trial, until_recorded
 from tests.faults.wire import tapped
 from tests.services.postgres import PostgresServer
 
@@ -58,7 +59,7 @@ async def result_after_the_end(trial: Trial) -> None:
         for frame in {frame.token: frame for frame in wire.tasks}.values():
             await wire.send_result(wire.answer_to(frame, "too late"))
         trial.heal()
-        await _until_recorded(trial, "late", len(orders))
+        await until_recorded(trial, "late", len(orders))
         for name in fleet.agents:
             fleet.signal_agent(name, signal.SIGCONT)
 
@@ -77,15 +78,12 @@ async def results_that_contradict(trial: Trial) -> None:
             await wire.send_result(frame.model_copy(update={"token": "f" * len(frame.token)}))
         trial.heal()
         for kind in ("duplicate", "conflict", "rejected"):
-            await _until_recorded(trial, kind, len(orders))
+            await until_recorded(trial, kind, len(orders))
 
 
-async def _until_recorded(trial: Trial, kind: str, count: int) -> None:
-    end = trial.clock.monotonic() + 10
-    while True:
-        books = await read_books(trial.fleet.database_url)
-        recorded = sum(record.kind == kind for record in books.records)
-        if recorded == count:
-            return
-        assert trial.clock.monotonic() < end, f"{recorded} results were recorded as {kind}, not {count}"
-        await trial.clock.sleep(0.1)
+ROWS = (
+    Row(numbers="44", title="result after the end", fault=result_after_the_end),
+    Row(numbers="45", title="results that contradict", fault=results_that_contradict),
+    Row(numbers="26", title="database stopped in commits", fault=database_stopped_during_commits, alone=True),
+    Row(numbers="27", title="database down", fault=database_down, alone=True),
+)

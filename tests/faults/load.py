@@ -12,16 +12,19 @@ import httpx2
 
 from dispatcher.clock import SystemClock
 from dispatcher.identifiers import new_id
-from tests.faults.echo import ONCE, SAFE
+from tests.faults.echo import FATAL, ONCE, SAFE
 from tests.faults.history import OPEN, Accepted, Event, Posted, Read, Refused, Unanswered
+from tests.faults.rogue import SAFE as HTTP_SAFE
 
 TRIES = 150
 PAUSE_S = 0.3
 DRAIN_S = 110.0
 """Longer than any request's deadline in these tests."""
 WAIT_S = 3.0
+ANSWERED_S = 10.0
 AT_ONCE = 16
 UNDOCUMENTED = "undocumented answer"
+IDEMPOTENT = {SAFE, FATAL, HTTP_SAFE}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,6 +36,8 @@ class Order:
     capability: str = SAFE
     work_s: float = 0.02
     wait_s: float = 0.0
+    act: str | None = None
+    """What its agent is to do wrong."""
     to: int = 0
     request_id: str | None = None
     is_ended: bool = False
@@ -41,10 +46,11 @@ class Order:
     @property
     def body(self) -> dict[str, Any]:
         """What is posted; the capability is named, so that nothing depends on understanding."""
+        act = {} if self.act is None else {"act": self.act}
         return {
             "message": f"echo {self.nonce}",
             "capability": self.capability,
-            "context": {"nonce": self.nonce, "work_s": self.work_s},
+            "context": {"nonce": self.nonce, "work_s": self.work_s, **act},
             "wait_s": self.wait_s,
         }
 
@@ -73,27 +79,31 @@ class Load:
         assert all(order.request_id for order in made), "not accepted in time"
         return made
 
-    async def post(self, order: Order, tries: int = TRIES) -> None:
-        """Post until it is accepted, to the gateways in turn; gives up after `tries`."""
+    async def post(self, order: Order, tries: int = TRIES, seconds: float = ANSWERED_S) -> None:
+        """Post until it is accepted, to the gateways in turn; a try takes `seconds` at the most."""
         self.events.append(
             Posted(
                 time=self._clock.monotonic(),
                 key=order.key,
                 nonce=order.nonce,
-                repeatable=order.capability == SAFE,
+                repeatable=order.capability in IDEMPOTENT,
             )
         )
         for tried in range(tries):
-            if await self._try(order, self._urls[(order.to + tried) % len(self._urls)]):
+            if tried:
+                await self._clock.sleep(PAUSE_S)
+            url = self._urls[(order.to + tried) % len(self._urls)]
+            if await self._try(order, url, seconds):
                 return
-            await self._clock.sleep(PAUSE_S)
 
-    async def _try(self, order: Order, url: str) -> bool:
+    async def _try(self, order: Order, url: str, seconds: float) -> bool:
         headers = {"Idempotency-Key": order.key}
         if not order.wait_s:
             headers["Prefer"] = "respond-async"
         try:
-            reply = await self._client.post(f"{url}/v1/chat", json=order.body, headers=headers)
+            reply = await self._client.post(
+                f"{url}/v1/chat", json=order.body, headers=headers, timeout=seconds
+            )
         except httpx2.HTTPError:
             self.events.append(Unanswered(time=self._clock.monotonic(), key=order.key))
             return False
@@ -132,6 +142,19 @@ class Load:
             )
             await self.post(order)
             await self._clock.sleep(self._chance.uniform(0.02, 0.12))
+
+    async def show(self, path: str, gateway: int = 0) -> httpx2.Response:
+        """What a gateway answers to a plain GET; raises where it doesn't answer."""
+        return await self._client.get(f"{self._urls[gateway]}{path}")
+
+    async def ask(self, message: str, **fields: object) -> str:
+        """Post a message that no order stands for; the id of the accepted request."""
+        headers = {"Prefer": "respond-async"}
+        reply = await self._client.post(
+            f"{self._urls[0]}/v1/chat", json={"message": message, **fields}, headers=headers
+        )
+        assert reply.status_code == 202, reply.text
+        return str(reply.json()["request_id"])
 
     async def read(self, order: Order, url: str | None = None) -> bool:
         """Read a request once; whether it has ended."""
@@ -204,7 +227,9 @@ class Load:
 
 
 def _code_of(reply: httpx2.Response) -> str:
-    """The stable code of a problem; what is no problem document is quoted."""
+    """The stable code of a problem; what is no problem document, or asks to wait no time, is quoted."""
+    if reply.status_code in {429, 503} and "Retry-After" not in reply.headers:
+        return f"{UNDOCUMENTED} {reply.status_code} without Retry-After"
     try:
         return str(reply.json()["code"])
     except (ValueError, KeyError):

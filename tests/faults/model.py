@@ -22,7 +22,7 @@ from dispatcher.dispatch.settle import settle
 from dispatcher.identifiers import ReplicaId
 from dispatcher.protocol.frames import ResultBody, ResultStatus
 from dispatcher.sdk.inbox import Claim, Judgement, Record, Verdict, judge
-from tests.dispatch.builders import NOW, Agents, Loads, arrival, result
+from tests.dispatch.builders import NOW, Agents, AtOnce, Loads, arrival, result
 
 AGENTS = ("a1", "a2")
 DEPTH = 9
@@ -57,7 +57,7 @@ class AgentWorld:
     owner: int = 0
     """Grows with every restart."""
     record: tuple[int, int, str] | None = None
-    """Owner, attempt and outcome (`running`, or the run's number) of the one key."""
+    """Owner, attempt and outcome (`running`, or the run's number, 0 for a refusal) of the one key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +127,7 @@ class Model:
             rules=RULES,
             choose=Agents(*AGENTS, idempotent=self._idempotent),
             loads=Loads(),
+            retries=AtOnce(),
             new_token=lambda: f"token-of-attempt-{next(numbers):04}",
             chance=random.Random(1),
             replica=ReplicaId("r1"),
@@ -210,6 +211,7 @@ class Model:
             idempotent=self._idempotent,
             hold_s=1,
             may_start=may_start,
+            refusal=None if may_start or self._idempotent else str(DECLINED).encode(),
         )
         judgement = judge(_record(agent), claim, 0.0)
         for event, after in self._follow(world, number, agent, attempt, judgement):
@@ -218,13 +220,13 @@ class Model:
     def _follow(
         self, world: World, number: int, agent: AgentWorld, attempt: int, judgement: Judgement
     ) -> Iterator[Event]:
+        before, agent = agent, _remembering(agent, judgement)
         match judgement.verdict:
             case Verdict.RUN:
                 starts = list(world.starts)
                 starts[number] += 1
-                record = (agent.owner, attempt, _RUNNING)
-                began = replace(agent, running=attempt, record=record)
-                self._check_start(world, agent, attempt)
+                began = replace(agent, running=attempt)
+                self._check_start(world, before, attempt)
                 yield "runs", replace(_with_agent(world, number, began), starts=(starts[0], starts[1]))
             case Verdict.REPLAY if judgement.outcome is not None:
                 told = Told(attempt=attempt, run=int(judgement.outcome))
@@ -249,7 +251,7 @@ class Model:
 
     def _check_start(self, world: World, agent: AgentWorld, attempt: int) -> None:
         """I2, at the agent's own inbox and for what must not be repeated anywhere."""
-        was_stored = agent.record is not None and agent.record[2] != _RUNNING
+        was_stored = agent.record is not None and agent.record[2] not in {_RUNNING, str(DECLINED)}
         if was_stored or (not self._idempotent and world.starts != (0, 0)):
             self.doubled.append((*world.path, f"{attempt} starts again"))
 
@@ -279,7 +281,22 @@ def _record(agent: AgentWorld) -> Record | None:
     owner, attempt, outcome = agent.record
     stored = None if outcome == _RUNNING else outcome.encode()
     # An owner that is not this process is surely dead: the inbox is one process's at a time.
-    return Record(owner=str(owner), attempt=attempt, expires_at=0.0, outcome=stored)
+    return Record(
+        owner=str(owner),
+        attempt=attempt,
+        expires_at=0.0,
+        outcome=stored,
+        retryable=outcome == str(DECLINED),
+    )
+
+
+def _remembering(agent: AgentWorld, judgement: Judgement) -> AgentWorld:
+    """The agent after its inbox stored what the judgement says."""
+    kept = judgement.record
+    if kept is None:
+        return agent
+    outcome = _RUNNING if kept.outcome is None else kept.outcome.decode()
+    return replace(agent, record=(agent.owner, kept.attempt, outcome))
 
 
 def _without(items: tuple[Item, ...], item: Item) -> tuple[Item, ...]:

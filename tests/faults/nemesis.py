@@ -8,17 +8,22 @@ from tests.faults.trial import Trial
 
 PAUSE_S = 1.5
 HELD_S = 2.0
+LEAST = 4
 
 
 async def run_nemesis(trial: Trial, seconds: float, seed: int) -> Sequence[str]:
-    """Break one thing after the other for so long; names what was broken, in order."""
+    """Break one thing after the other for so long, and `LEAST` however slow that is; their names in order.
+
+    Every fault comes once before any comes again.
+    """
     chance = random.Random(seed)
     until = trial.clock.monotonic() + seconds
+    ahead: list[str] = []
     broken: list[str] = []
-    while trial.clock.monotonic() < until:
-        name = chance.choice(sorted(FAULTS))
-        broken.append(name)
-        await FAULTS[name](trial, chance)
+    while trial.clock.monotonic() < until or len(broken) < LEAST:
+        ahead = ahead or chance.sample(sorted(FAULTS), len(FAULTS))
+        broken.append(ahead.pop())
+        await FAULTS[broken[-1]](trial, chance)
         await trial.clock.sleep(chance.uniform(0.5, 1.5) * PAUSE_S)
     trial.heal()
     return broken

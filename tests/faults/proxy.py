@@ -21,8 +21,10 @@ class Proxy:
         self._gates: set[asyncio.Event] = set()
         self._is_holding = False
         self._delay_s = 0.0
+        self._muting: bytes | None = None
         self._refusing = False
         self._writers: set[asyncio.StreamWriter] = set()
+        self._far_writers: set[asyncio.StreamWriter] = set()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["Proxy"]:
@@ -49,6 +51,12 @@ class Proxy:
         for gate in self._gates:
             gate.clear()
 
+    def orphan(self) -> None:
+        """Reset every connection at its far end only: whoever is at the near one hears nothing of it."""
+        self.hold(new_ones_too=False)
+        for writer in tuple(self._far_writers):
+            writer.transport.abort()
+
     def resume(self) -> None:
         """Forward again, beginning with what was held back."""
         self._is_holding = False
@@ -63,6 +71,10 @@ class Proxy:
         """Hold back each piece of data for so long; 0 ends it."""
         self._delay_s = seconds
 
+    def mute(self, marker: bytes) -> None:
+        """From now on, whoever sends `marker` on a connection gets no answer on it any more; b"" ends it."""
+        self._muting = marker or None
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._refusing:
             writer.transport.abort()
@@ -73,26 +85,39 @@ class Proxy:
             writer.transport.abort()
             return
         self.accepted += 1
-        ends, gate = {writer, far_writer}, asyncio.Event()
+        ends, gate, muted = {writer, far_writer}, asyncio.Event(), asyncio.Event()
         if not self._is_holding:
             gate.set()
         self._writers |= ends
+        self._far_writers.add(far_writer)
         self._gates.add(gate)
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._pump(reader, far_writer, gate))
-                group.create_task(self._pump(far_reader, writer, gate))
+                group.create_task(self._pump(self._listen(reader, muted), far_writer, gate))
+                group.create_task(self._pump(self._answer(far_reader, muted), writer, gate))
         finally:
             self._writers -= ends
+            self._far_writers.discard(far_writer)
             self._gates.discard(gate)
             for end in ends:
                 end.transport.abort()
 
+    async def _listen(self, source: asyncio.StreamReader, muted: asyncio.Event) -> AsyncIterator[bytes]:
+        while data := await source.read(_CHUNK):
+            if self._muting is not None and self._muting in data:
+                muted.set()
+            yield data
+
+    async def _answer(self, source: asyncio.StreamReader, muted: asyncio.Event) -> AsyncIterator[bytes]:
+        while data := await source.read(_CHUNK):
+            if not muted.is_set():
+                yield data
+
     async def _pump(
-        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, gate: asyncio.Event
+        self, source: AsyncIterator[bytes], target: asyncio.StreamWriter, gate: asyncio.Event
     ) -> None:
         with suppress(OSError):
-            while data := await source.read(_CHUNK):
+            async for data in source:
                 await gate.wait()
                 if self._delay_s:
                     await self._clock.sleep(self._delay_s)

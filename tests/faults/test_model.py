@@ -10,7 +10,10 @@ from tests.faults.model import Model
 )
 @pytest.mark.timeout(120)
 def test_every_state_keeps_the_invariants(idempotent: bool, durable: bool, depth: int) -> None:
-    states = Model(idempotent=idempotent, durable=durable).explore(depth)
+    model = Model(idempotent=idempotent, durable=durable)
+
+    states = model.explore(depth)
 
     print(f"{states} states within {depth} events")
     assert states > 10_000
+    assert model.doubled == []

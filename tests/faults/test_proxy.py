@@ -91,3 +91,16 @@ async def test_it_refuses_and_delays() -> None:
         with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
             await _say(refused, b"anyone?")
         refused[1].close()
+
+
+async def test_who_says_a_word_gets_no_answer_any_more() -> None:
+    async with _proxied() as (proxy, streams):
+        other = await asyncio.open_connection(LOOPBACK, proxy.port)
+        proxy.mute(b"word")
+        assert await _say(streams, b"hello") == b"hello"
+        streams[1].write(b"a word")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await streams[0].read(1)
+        assert await _say(other, b"hello") == b"hello"
+        other[1].close()

@@ -33,6 +33,8 @@ class Books:
     records: Sequence[Recorded]
     finished: Mapping[str, float]
     open_attempts: int
+    overdue_attempts: int
+    """Published after their task's deadline (I7)."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -104,10 +106,17 @@ async def conclude(trial: Trial) -> Report:
     problems += [f"{name} exited {code}" for name, code in codes.items() if code]
     problems += await _queues(trial)
     problems += tracebacks(fleet.text())
-    codes_seen = {event.code for event in load.events if isinstance(event, Refused)}
-    problems += [code for code in sorted(codes_seen) if code.startswith(UNDOCUMENTED)]
     books = await read_books(fleet.database_url)
-    events: list[Event] = [*load.events, *fleet.events(), *books.records]
+    return judged(load, fleet.events(), books, healed_at, problems)
+
+
+def judged(
+    load: Load, ran: Sequence[Event], books: Books, healed_at: float, problems: Sequence[str]
+) -> Report:
+    """What clients saw, agents ran and the ledger kept, held against the rules."""
+    codes_seen = {event.code for event in load.events if isinstance(event, Refused)}
+    problems = [*problems, *(code for code in sorted(codes_seen) if code.startswith(UNDOCUMENTED))]
+    events: list[Event] = [*load.events, *ran, *books.records]
     return Report(
         verdict=check(events),
         recovery_s=_recovery(events, books, healed_at),
@@ -147,18 +156,35 @@ async def read_books(database_url: str) -> Books:
         unfinished = await connection.fetchval(
             "SELECT count(*) FROM attempts WHERE status IN ('due', 'published')"
         )
+        overdue = await connection.fetchval(
+            "SELECT count(*) FROM attempts JOIN tasks USING (task_id) WHERE published_ms > deadline_ms + 1000"
+        )
     finally:
         await connection.close()
     return Books(
-        records=[Recorded(request_id=r[0], kind=r[1], run=_run_of(r[2])) for r in results],
+        records=[recorded(*row) for row in results],
         finished={row[0]: row[1] / 1000 + ahead_s for row in ended},
         open_attempts=unfinished,
+        overdue_attempts=overdue,
     )
 
 
-def _run_of(document: str) -> str | None:
+async def until_recorded(trial: Trial, kind: str, count: int) -> None:
+    """Return once the ledger keeps so many results of this kind; fails when time is up."""
+    end = trial.clock.monotonic() + 10
+    while True:
+        books = await read_books(trial.fleet.database_url)
+        recorded = sum(record.kind == kind for record in books.records)
+        if recorded == count:
+            return
+        assert trial.clock.monotonic() < end, f"{recorded} results were recorded as {kind}, not {count}"
+        await trial.clock.sleep(0.1)
+
+
+def recorded(request_id: str, kind: str, document: str) -> Recorded:
+    """A row of the ledger's results."""
     run = json.loads(document)["result"]["data"].get("run")
-    return None if run is None else str(run)
+    return Recorded(request_id=request_id, kind=kind, run=None if run is None else str(run))
 
 
 def _recovery(events: Sequence[Event], books: Books, healed_at: float) -> list[float]:
@@ -169,9 +195,13 @@ def _recovery(events: Sequence[Event], books: Books, healed_at: float) -> list[f
 
 
 async def _leftovers(trial: Trial) -> list[str]:
-    """Attempts that are still open although every request has ended."""
-    left = (await read_books(trial.fleet.database_url)).open_attempts
-    return [f"{left} attempts are still open"] if left else []
+    """Attempts that are still open although every request has ended, or that came after the deadline."""
+    books = await read_books(trial.fleet.database_url)
+    left, late = books.open_attempts, books.overdue_attempts
+    return [
+        *([f"{left} attempts are still open"] if left else []),
+        *([f"{late} attempts were published after their deadline"] if late else []),
+    ]
 
 
 async def _queues(trial: Trial) -> list[str]:

@@ -54,23 +54,17 @@ class Wire:
         """Delete an agent's queue with everything in it."""
         await self.channel.queue_delete(self.topology.task_queue(AgentId(agent)))
 
-    async def dead_letters(self) -> int:
-        """How many messages wait for an operator."""
-        names = [self.topology.dead_results_queue, *(self.topology.dead_queue(AgentId(a)) for a in AGENTS)]
-        queues = [await self.channel.declare_queue(name, passive=True) for name in names]
-        return sum(queue.declaration_result.message_count or 0 for queue in queues)
-
 
 @asynccontextmanager
-async def tapped(fleet: Fleet) -> AsyncIterator[Wire]:
-    """A wire beside the fleet's own connections; its copies are bound to the same exchanges."""
+async def tapped(fleet: Fleet, agents: Sequence[str] = AGENTS) -> AsyncIterator[Wire]:
+    """A wire beside the fleet's own connections; its copies are of what these agents and gateways get."""
     topology = fleet.topology
     connection = await aio_pika.connect(fleet.broker_url)
     async with connection:
         wire = Wire(topology=topology, channel=await connection.channel())
         queue = await wire.channel.declare_queue(exclusive=True, arguments={"x-queue-type": "classic"})
         keys: Sequence[tuple[str, str]] = (
-            *((topology.task_exchange, name) for name in AGENTS),
+            *((topology.task_exchange, name) for name in agents),
             (topology.result_exchange, RESULTS_KEY),
         )
         for exchange, key in keys:

@@ -1,6 +1,6 @@
 """Hand-written parts behind the gateway, and a client that holds every response to the document."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -39,6 +39,10 @@ from dispatcher.registry.agent import Agent, AgentStatus, InboxKind, Liveness
 from dispatcher.registry.description import AgentDescription, InstanceDescription
 from dispatcher.routing.decision import Candidate, Decision, Outcome, Rejection, Weights
 from tests.gateway.documented import check_documented, check_problem
+from tests.gateway.stub_dead import StubDeadLetters
+from tests.gateway.stub_ranking import CapabilityRank, Ranking
+from tests.gateway.stub_route import StubRoutes
+from tests.gateway.stub_watcher import StubWatcher
 
 ORDER = Capability("order.query")
 SECRET = Capability("secret.thing")
@@ -199,6 +203,14 @@ class StubDispatcher:
         mine = state is not None and state.request.caller == identity.caller_id
         return state if mine or identity.role is Role.ADMIN else None
 
+    async def cancel(self, request_id: RequestId, identity: Identity) -> RequestState | None:
+        state = await self.read(request_id, identity)
+        if state is not None and state.request.status is RequestStatus.OPEN:
+            request = replace(state.request, status=RequestStatus.CANCELLED, answer="Cancelled.")
+            task = replace(state.tasks[0], status=TaskStatus.CANCELLED, error_code="cancelled")
+            self.states[request_id] = replace(state, request=request, tasks=(task,))
+        return None if state is None else self.states[request_id]
+
     async def decisions(self, request_id: RequestId, identity: Identity) -> tuple[DecisionRecord, ...] | None:
         return None if await self.read(request_id, identity) is None else self.records
 
@@ -238,9 +250,11 @@ class StubRegistrar:
     def __init__(self) -> None:
         self.failure: Exception | None = None
         self.told: list[object] = []
+        self.clients: list[str | None] = []
 
-    async def register(self, frame: RegisterFrame) -> RegisteredFrame:
+    async def register(self, frame: RegisterFrame, *, client: str | None = None) -> RegisteredFrame:
         self._note(frame)
+        self.clients.append(client)
         return RegisteredFrame(
             agent_id=frame.agent_id,
             instance_id=frame.instance_id,
@@ -276,29 +290,6 @@ class StubRegistrar:
         self.told.append(what)
 
 
-@dataclass(frozen=True, kw_only=True)
-class CapabilityRank:
-    """One place in a ranking."""
-
-    capability: Capability
-    agent_cosines: Mapping[AgentId, float]
-    cosine: float
-    similarity: float
-    score: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ranking:
-    """A ranking of one text."""
-
-    text: str
-    capabilities: Sequence[CapabilityRank]
-    in_scope: bool = True
-    scope_score: float = 0.5
-    scope_floor: float = 0.2
-    calibration: str = "self"
-
-
 @dataclass
 class Api:
     """The application over stub parts. Each response is held to the published document."""
@@ -309,17 +300,24 @@ class Api:
     readiness: dict[str, str | None] = field(default_factory=lambda: {"ledger": None, "broker": None})
     is_stopping: bool = False
     tried: list[tuple[AgentId, Declaration, Sequence[str]]] = field(default_factory=list)
+    routes: StubRoutes = field(default_factory=StubRoutes)
 
     def __post_init__(self) -> None:
         rules = GatewayRules(default_environment="production")
-        self.callbacks: list[tuple[TaskId, bytes]] = []
-        self.settlement = Settlement.ACK
+        self.watcher = StubWatcher(self.dispatcher.states)
+        self.dead = StubDeadLetters(request_state(new_id(), "alice", RequestStatus.COMPLETED))
+        self.callbacks: list[tuple[TaskId, bytes, AgentId | None]] = []
+        self.settlement: Settlement | RequestError = Settlement.ACK
         self.parts = GatewayParts(
             dispatcher=self.dispatcher,
+            watcher=self.watcher,
             registrar=self.registrar,
             access=self.access,
             trial=self._trial,
+            ask_route=self.routes.ask,
+            agent_keys=self.routes.keys,
             accept_result=self._accept_result,
+            dead=self.dead,
             readiness=lambda: self.readiness,
             rules=rules,
             stopping=lambda: self.is_stopping,
@@ -333,8 +331,10 @@ class Api:
         self.client = TestClient(self.app)
         return self
 
-    async def _accept_result(self, task_id: TaskId, body: bytes) -> Settlement:
-        self.callbacks.append((task_id, body))
+    async def _accept_result(self, task_id: TaskId, body: bytes, sender: AgentId | None) -> Settlement:
+        self.callbacks.append((task_id, body, sender))
+        if isinstance(self.settlement, RequestError):
+            raise self.settlement
         return self.settlement
 
     async def _trial(self, agent_id, declaration, texts):

@@ -1,4 +1,5 @@
 import pytest
+from starlette.testclient import TestClient
 
 from dispatcher.errors import RegistrationError
 from dispatcher.gateway.models import AgentReply, AgentsReply, TrialReply
@@ -217,3 +218,15 @@ def test_a_trial_takes_a_few_short_texts(api, texts):
     body = {"declaration": register_body()["declaration"], "texts": texts}
 
     assert api.post("/v1/agents/try", body, key=ORDER_AGENT).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("client", "other_host"),
+    [("192.0.2.7", "192.0.2.7"), ("127.0.0.1", None), ("::1", None), ("testserver", None), ("socket", None)],
+)
+def test_the_registrar_learns_which_other_host_asks(api, client, other_host):
+    api.client = TestClient(api.app, client=(client, 50_000))
+
+    api.post("/v1/agents", register_body(), key=ORDER_AGENT)
+
+    assert api.registrar.clients == [other_host]

@@ -1,10 +1,15 @@
 import pytest
 
+from dispatcher.gateway.models import EVENT_DATA
+
 OPERATIONS = {
     ("post", "/v1/chat"): "200 202 400 401 403 408 413 415 422 500 503",
     ("post", "/v1/route"): "200 400 401 403 408 413 415 422 500 503",
+    ("get", "/v1/route/{capability}"): "200 400 401 403 404 500 503",
     ("get", "/v1/requests/{request_id}"): "200 400 401 403 404 500 503",
+    ("delete", "/v1/requests/{request_id}"): "200 400 401 403 404 500 503",
     ("get", "/v1/requests/{request_id}/decisions"): "200 400 401 403 404 500 503",
+    ("get", "/v1/requests/{request_id}/events"): "200 204 400 401 403 404 406 500 503",
     ("post", "/v1/agents"): "200 201 400 401 403 408 409 413 415 422 500 503",
     ("get", "/v1/agents"): "200 400 401 403 500 503",
     ("get", "/v1/agents/{agent_id}"): "200 400 401 403 404 500 503",
@@ -12,11 +17,17 @@ OPERATIONS = {
     ("delete", "/v1/agents/{agent_id}/leases/{lease_id}"): "204 400 401 403 404 409 500 503",
     ("post", "/v1/agents/{agent_id}/heartbeat"): "204 400 401 403 404 408 409 413 415 422 500 503",
     ("post", "/v1/agents/{agent_id}/drain"): "204 400 401 403 404 408 409 413 415 422 500 503",
+    ("get", "/v1/agents/{agent_id}/direct-keys"): "200 400 401 403 404 500 503",
     ("post", "/v1/agents/try"): "200 400 401 403 408 413 415 422 500 503",
     ("post", "/v1/results/{task_id}"): "204 400 401 403 408 413 415 422 500 503",
+    ("get", "/v1/dead"): "200 400 401 403 422 500 503",
+    ("get", "/v1/dead/{dead_id}"): "200 400 401 403 404 500 503",
+    ("post", "/v1/dead/{dead_id}/retry"): "202 400 401 403 404 408 409 413 415 422 500 503",
     ("get", "/healthz"): "200 500",
     ("get", "/readyz"): "200 500 503",
 }
+
+REPORTS = ["ResultFrame", "StartedFrame", "ProgressFrame", "PartialFrame", "RenewFrame"]
 
 
 @pytest.fixture
@@ -64,22 +75,35 @@ def references(node):
 
 def test_every_body_is_documented_and_closed(document):
     bodies = {
-        path: operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        path: [
+            reference.rpartition("/")[2]
+            for reference in references(operation["requestBody"]["content"]["application/json"])
+        ]
         for (_, path), operation in operations(document).items()
         if "requestBody" in operation
     }
 
     assert bodies == {
-        "/v1/chat": "ChatBody",
-        "/v1/route": "RouteBody",
-        "/v1/agents": "RegisterFrame",
-        "/v1/agents/try": "TrialBody",
-        "/v1/agents/{agent_id}/heartbeat": "HeartbeatFrame",
-        "/v1/agents/{agent_id}/drain": "DrainFrame",
-        "/v1/results/{task_id}": "ResultFrame",
+        "/v1/chat": ["ChatBody"],
+        "/v1/route": ["RouteBody"],
+        "/v1/agents": ["RegisterFrame"],
+        "/v1/agents/try": ["TrialBody"],
+        "/v1/agents/{agent_id}/heartbeat": ["HeartbeatFrame"],
+        "/v1/agents/{agent_id}/drain": ["DrainFrame"],
+        "/v1/results/{task_id}": REPORTS,
+        "/v1/dead/{dead_id}/retry": ["RetryBody"],
     }
     schemas = document["components"]["schemas"]
-    assert all(schemas[name]["additionalProperties"] is False for name in bodies.values())
+    names = [name for listed in bodies.values() for name in listed]
+    assert all(schemas[name]["additionalProperties"] is False for name in names)
+
+
+def test_what_agents_post_of_a_task_is_told_apart_by_its_type(document):
+    posted = document["paths"]["/v1/results/{task_id}"]["post"]["requestBody"]
+    discriminator = posted["content"]["application/json"]["schema"]["discriminator"]
+
+    assert discriminator["propertyName"] == "type"
+    assert list(discriminator["mapping"]) == ["result", "started", "progress", "partial", "renew"]
 
 
 def test_every_guarded_route_says_that_it_needs_a_key(document):
@@ -92,7 +116,7 @@ def test_every_guarded_route_says_that_it_needs_a_key(document):
 def test_the_hot_routes_headers_are_documented(document):
     parameters = document["paths"]["/v1/chat"]["post"]["parameters"]
 
-    assert [p["name"] for p in parameters] == ["Idempotency-Key", "Prefer"]
+    assert [p["name"] for p in parameters] == ["Idempotency-Key", "Prefer", "Last-Event-ID"]
 
 
 def test_the_headers_that_tell_a_client_what_to_do_next_are_documented(document):
@@ -111,3 +135,19 @@ def test_every_operation_says_what_it_does(document):
 
 def test_the_document_is_the_same_each_time(api):
     assert api.client.get("/openapi.json").json() == api.client.get("/openapi.json").json()
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("post", "/v1/chat"), ("get", "/v1/requests/{request_id}/events")]
+)
+def test_a_stream_and_the_data_of_its_events_are_documented(document, method, path):
+    response = document["paths"][path][method]["responses"]["200"]
+
+    assert list(response["content"]["text/event-stream"]["x-event-data"]) == list(EVENT_DATA)
+    assert {"Cache-Control", "X-Accel-Buffering"} <= set(response["headers"])
+
+
+def test_a_message_is_still_answered_in_json(document):
+    content = document["paths"]["/v1/chat"]["post"]["responses"]["200"]["content"]
+
+    assert content["application/json"]["schema"]["$ref"].endswith("/RequestReply")

@@ -77,3 +77,33 @@ def test_without_the_ledger_reading_answers_503(api, request_id):
     api.dispatcher.failure = UnavailableError("gone")
 
     assert api.call("GET", f"/v1/requests/{request_id}").status_code == 503
+
+
+def test_an_open_request_is_cancelled(api):
+    api.dispatcher.ends = False
+    location = api.post("/v1/chat", {"message": "where is my order"}).headers["Location"]
+
+    response = api.call("DELETE", location)
+
+    reply = RequestReply.model_validate_json(response.content)
+    assert (reply.status, reply.parts[0].status) == ("cancelled", "cancelled")
+    assert api.call("GET", location).json() == response.json()
+
+
+def test_a_request_that_has_ended_stays_as_it_is(api, request_id):
+    response = api.call("DELETE", f"/v1/requests/{request_id}")
+
+    assert response.status_code == 200
+    assert response.json()["status"] == "completed"
+
+
+def test_another_callers_request_cannot_be_cancelled(api):
+    api.dispatcher.ends = False
+    location = api.post("/v1/chat", {"message": "where is my order"}).headers["Location"]
+
+    foreign = api.call("DELETE", location, key=BOB)
+    unknown = api.call("DELETE", f"/v1/requests/{new_id()}")
+    no_id = api.call("DELETE", "/v1/requests/x")
+
+    assert [r.status_code for r in (foreign, unknown, no_id)] == [404, 404, 404]
+    assert api.call("GET", location).json()["status"] == "open"

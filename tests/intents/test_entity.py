@@ -104,11 +104,11 @@ def test_entities_beyond_the_limit_are_ignored():
 )
 def test_ten_thousand_characters_are_read_in_bounded_time(unit):
     text = unit * (10_000 // len(unit))
-    started = time.monotonic()
+    started = time.process_time()
 
     extract_entities(text, language="zh", today=TODAY)
 
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2
 
 
 FRAGMENTS = st.sampled_from(

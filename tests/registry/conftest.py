@@ -12,7 +12,7 @@ from dispatcher.registry.access import AccessSnapshot, ApiKey
 from dispatcher.registry.admission import AdmissionRules
 from dispatcher.registry.agent import Agent, InboxKind, Instance, LivenessRules
 from dispatcher.registry.registrar import Effects, Registrar
-from dispatcher.registry.repository import CapabilityContract, RegistrySnapshot
+from dispatcher.registry.repository import Basis, CapabilityContract, RegistrySnapshot
 from dispatcher.registry.view import LiveView
 
 
@@ -61,10 +61,19 @@ class MemoryAgents:
             if agent_id in (None, row.agent_id)
         )
 
-    async def save(self, agent: Agent, instance: Instance, contracts: Sequence[CapabilityContract]) -> int:
+    async def save(
+        self, agent: Agent, instance: Instance, contracts: Sequence[CapabilityContract], basis: Basis
+    ) -> int | None:
         if self.before_save is not None:
             race, self.before_save = self.before_save, None
             await race()
+        if (basis.version, basis.leases) != (self._version, self._leases(agent.agent_id)):
+            return None
+        silent = {key: seen for key, (row, seen) in self.rows.items() if row.lease_id in basis.silent}
+        if any(self._clock.now - seen < basis.silent_s for seen in silent.values()):
+            return None
+        for key in silent:
+            del self.rows[key]
         known = self.agents.get(agent.agent_id)
         if known is None or known.digest != agent.digest:
             self.agents[agent.agent_id] = agent
@@ -97,6 +106,9 @@ class MemoryAgents:
         self.rows = {key: row for key, row in self.rows.items() if key[0] != agent_id}
         self._version += 1
         return True
+
+    def _leases(self, agent_id: AgentId) -> frozenset[LeaseId]:
+        return frozenset(row.lease_id for row, _ in self.rows.values() if row.agent_id == agent_id)
 
     def _key(self, agent_id: AgentId, lease_id: LeaseId) -> tuple[AgentId, str] | None:
         return next(
@@ -147,7 +159,11 @@ class Replica:
         self.failure: Exception | None = None
         self.no_queue: Exception | None = None
         self.before_queue: Callable[[], Awaitable[object]] | None = None
-        effects = Effects(on_change=self._on_change, prepare=self._prepare, announce=self._announce)
+        self.reached: list[tuple[str, str | None]] = []
+        self.unreachable: Exception | None = None
+        effects = Effects(
+            on_change=self._on_change, prepare=self._prepare, announce=self._announce, reach=self._reach
+        )
         self.registrar = Registrar(
             repository=repository,
             view=self.view,
@@ -160,12 +176,17 @@ class Replica:
             raise self.failure
         self.snapshots.append(snapshot)
 
-    async def _prepare(self, agent_id: AgentId) -> None:
+    async def _prepare(self, agent_id: AgentId, _channel: str) -> None:
         if self.before_queue is not None:
             await self.before_queue()
         if self.no_queue is not None:
             raise self.no_queue
         self.prepared.append(agent_id)
+
+    async def _reach(self, endpoint: str, client: str | None) -> None:
+        self.reached.append((endpoint, client))
+        if self.unreachable is not None:
+            raise self.unreachable
 
     async def _announce(self) -> None:
         self.announced += 1

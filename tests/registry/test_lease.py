@@ -10,8 +10,7 @@ from dispatcher.errors import RegistrationError
 from dispatcher.identifiers import AgentId, InstanceId, LeaseId
 from dispatcher.protocol.declaration import CapabilityDeclaration, Declaration
 from dispatcher.registry.agent import InboxKind, Instance, LivenessRules
-from dispatcher.registry.lease import check_lease, live_siblings
-from dispatcher.registry.liveness import is_live
+from dispatcher.registry.lease import check_lease
 
 RULES = LivenessRules()
 IDEMPOTENT = Declaration(
@@ -59,11 +58,17 @@ def test_a_private_inbox_never_has_a_live_sibling(instance, others):
 
 
 @given(instance=instances, others=st.lists(instances))
-def test_siblings_are_live_and_never_the_instance_itself(instance, others):
-    for sibling in live_siblings(instance, others, RULES):
-        assert sibling.agent_id == instance.agent_id
-        assert sibling.name != instance.name
-        assert is_live(sibling.seen_age_s, RULES)
+def test_whoever_is_let_in_ends_the_leases_of_those_that_would_be_in_its_way_alive(instance, others):
+    offline = [replace(one, seen_age_s=45.0) for one in others]
+    ended = check_lease(instance, IDEMPOTENT, offline, RULES)
+
+    for one in others:
+        try:
+            check_lease(instance, IDEMPOTENT, [replace(one, seen_age_s=0.0)], RULES)
+        except RegistrationError:
+            assert one.lease_id in ended
+        else:
+            assert one.lease_id not in ended
 
 
 @pytest.mark.parametrize("inbox", ["memory", "sqlite"])
@@ -111,7 +116,9 @@ def test_a_process_may_register_again_without_naming_its_inbox(process):
 
 
 def test_a_new_file_is_accepted_once_the_old_process_is_offline(process):
-    check_lease(process("after", "there"), ONLY_ONCE, [process("before", "here", seen_age_s=45.0)], RULES)
+    before = process("before", "here", seen_age_s=45.0)
+
+    assert check_lease(process("after", "there"), ONLY_ONCE, [before], RULES) == {before.lease_id}
 
 
 def test_what_may_run_twice_needs_no_common_inbox(process):
@@ -130,8 +137,17 @@ def test_a_draining_sibling_still_counts(instance):
     assert refusal(instance("one"), IDEMPOTENT, [draining]) == ("private_inbox", ())
 
 
-def test_an_offline_sibling_does_not_count(instance):
-    check_lease(instance("one", inbox="sqlite"), IDEMPOTENT, [instance("two", age_s=45.0)], RULES)
+@pytest.mark.parametrize("inboxes", [("sqlite", "postgres"), ("postgres", "sqlite")])
+def test_an_offline_sibling_loses_its_lease_to_whoever_has_another_inbox(instance, inboxes):
+    one, two = inboxes
+
+    ended = check_lease(instance("one", inbox=one), IDEMPOTENT, [instance("two", inbox=two, age_s=45)], RULES)
+
+    assert ended == {"lease-two"}
+
+
+def test_an_offline_sibling_with_the_same_inbox_keeps_its_lease(instance):
+    assert not check_lease(instance("one"), IDEMPOTENT, [instance("two", age_s=45.0)], RULES)
 
 
 def test_an_inbox_in_memory_is_refused_for_what_may_not_run_twice(instance, declaration, capability):

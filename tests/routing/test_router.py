@@ -209,3 +209,16 @@ async def test_a_curve_that_waits_is_used_once_it_is_approved(router_of, an_agen
     router.approve()
     assert router.calibration is pending
     assert router.pending_calibration is None
+
+
+async def test_a_text_is_ranked_once_until_the_registry_changes(router, counting, agents):
+    first = await router.rank(["where is my parcel", "please refund me"])
+    counting.texts.clear()
+
+    again = await router.rank(["please refund me", "new", "where is my parcel"])
+
+    assert counting.texts == ["new"]
+    assert [again[2], again[0]] == list(first)
+    await router.sync(agents[:1], 2)
+    (ranking,) = await router.rank(["please refund me"])
+    assert ranking.winner.capability == "parcel.track"

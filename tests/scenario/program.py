@@ -48,6 +48,16 @@ class Program:
             self._printed.notify_all()
 
     @property
+    def pid(self) -> int:
+        """The process's number."""
+        return self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process runs no longer."""
+        return self._process.poll() is not None
+
+    @property
     def text(self) -> str:
         """Everything printed so far."""
         return "\n".join(self.output)

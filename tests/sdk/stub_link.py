@@ -6,13 +6,19 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from dispatcher.clock import SystemClock
 from dispatcher.identifiers import AgentId
 from dispatcher.protocol.frames import (
     AcknowledgedFrame,
+    CancelFrame,
     Frame,
     RefusedFrame,
     RegisteredFrame,
+    ReportFrame,
     ResultFrame,
+    SignalFrame,
     TaskContext,
     TaskFrame,
     TaskPayload,
@@ -21,6 +27,7 @@ from dispatcher.protocol.link import Delivery, Settlement
 from dispatcher.sdk.task_view import TaskView
 
 WAIT_S = 10.0
+_reports: TypeAdapter[ResultFrame | SignalFrame] = TypeAdapter(ReportFrame)
 
 
 class StubDelivery:
@@ -29,6 +36,7 @@ class StubDelivery:
     def __init__(self, body: bytes) -> None:
         self.body = body
         self.is_lost = False
+        self.since = SystemClock().monotonic()
         self.settlements: list[Settlement] = []
         self._settled = asyncio.Event()
 
@@ -52,12 +60,16 @@ class StubLink:
         self.calls: list[dict[str, Any]] = []
         self.beats: asyncio.Queue[dict[str, object]] = asyncio.Queue()
         self.results: asyncio.Queue[ResultFrame] = asyncio.Queue()
+        self.signals: asyncio.Queue[SignalFrame] = asyncio.Queue()
+        self.reports: list[str] = []
+        """The types of all frames published, in order."""
         self.publish_errors: list[Exception] = []
         self.tries = 0
         self.prefetch = 0
         self.consumers = 0
         self._heartbeat_ms = heartbeat_ms
         self._deliveries: asyncio.Queue[Delivery] = asyncio.Queue()
+        self._controls: asyncio.Queue[bytes] = asyncio.Queue()
 
     async def call(self, frame: bytes) -> bytes:
         sent = json.loads(frame)
@@ -74,11 +86,32 @@ class StubLink:
     async def beat(self, frame: bytes) -> None:
         self.beats.put_nowait(json.loads(frame))
 
+    async def publish_signal(self, frame: bytes) -> None:
+        await self.publish_result(frame)
+
     async def publish_result(self, frame: bytes) -> None:
         self.tries += 1
         if self.publish_errors:
             raise self.publish_errors.pop(0)
-        self.results.put_nowait(ResultFrame.model_validate_json(frame))
+        report = _reports.validate_json(frame)
+        self.reports.append(report.type)
+        if isinstance(report, ResultFrame):
+            self.results.put_nowait(report)
+        else:
+            self.signals.put_nowait(report)
+
+    @asynccontextmanager
+    async def controls(self, agent_id: AgentId) -> AsyncIterator[AsyncIterator[bytes]]:
+        yield self._told()
+
+    async def _told(self) -> AsyncIterator[bytes]:
+        while True:
+            yield await self._controls.get()
+
+    def cancel(self, task_id: str, *, agent_id: str = "tester") -> None:
+        """Send a cancellation to the agent."""
+        frame = CancelFrame(request_id="request-1", task_id=task_id, agent_id=agent_id, reason="caller")
+        self._controls.put_nowait(frame.model_dump_json().encode())
 
     @asynccontextmanager
     async def deliveries(self, agent_id: AgentId, prefetch: int) -> AsyncIterator[AsyncIterator[Delivery]]:
@@ -104,6 +137,11 @@ class StubLink:
         """The next result that was published."""
         async with asyncio.timeout(WAIT_S):
             return await self.results.get()
+
+    async def signal(self) -> SignalFrame:
+        """The next signal that was published."""
+        async with asyncio.timeout(WAIT_S):
+            return await self.signals.get()
 
     async def heard_beat(self) -> dict[str, object]:
         """The next heartbeat."""

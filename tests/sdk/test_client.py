@@ -1,7 +1,9 @@
 """What a caller's client sends and makes of the answers."""
 
+import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 
 import pytest
 from aiohttp import web
@@ -9,8 +11,9 @@ from aiohttp.test_utils import TestServer
 
 from dispatcher.errors import UnavailableError
 from dispatcher.sdk.asgi_transport import AsgiTransport
-from dispatcher.sdk.client import TRIES, CallError, Client, RequestAnswer
-from dispatcher.sdk.transport import HttpRequest, HttpResponse, HttpTransport, Transport
+from dispatcher.sdk.client import TRIES, CallError, Client
+from dispatcher.sdk.request_answer import RequestAnswer
+from dispatcher.sdk.transport import HttpRequest, HttpResponse, HttpTransport, StreamedResponse, Transport
 
 ANSWER: RequestAnswer = {"request_id": "r1", "status": "completed", "answer": "done", "parts": []}
 
@@ -34,6 +37,17 @@ class StubTransport(Transport):
         if isinstance(step, Exception):
             raise step
         return step
+
+    @asynccontextmanager
+    async def stream(self, request):
+        response = await self.send(request)
+        yield StreamedResponse(
+            status=response.status, headers=response.headers, chunks=chunks_of(response.body)
+        )
+
+
+async def chunks_of(body: bytes) -> AsyncGenerator[bytes]:
+    yield body
 
 
 class Hurried:
@@ -170,6 +184,95 @@ async def test_an_answer_that_cannot_be_read_is_none(body):
         await client.request("r1")
 
 
+def streaming(*events, cut: bool = False) -> HttpResponse:
+    text = "".join(f"id: {i}\nevent: {name}\ndata: {json.dumps(data)}\n\n" for i, name, data in events)
+    headers = {"content-type": "text/event-stream; charset=utf-8"}
+    return HttpResponse(status=200, headers=headers, body=text.encode() + (b"id: 9\nda" if cut else b""))
+
+
+ACCEPTED = ("1", "accepted", {"request_id": "r1", "status": "open"})
+ANSWERED = ("3", "answer", {"request_id": "r1", "status": "completed"})
+
+
+async def test_a_stream_ends_with_the_answer():
+    client, transport = client_over(streaming(ACCEPTED, ("2", "partial", {"text": "one"}), ANSWERED))
+
+    events = [event async for event in client.stream("hello", user_id="u1001")]
+
+    (request,) = transport.requests
+    assert [event["event"] for event in events] == ["accepted", "partial", "answer"]
+    assert events[1] == {"id": "2", "event": "partial", "data": {"text": "one"}}
+    assert (request.method, request.headers["Accept"]) == ("POST", "text/event-stream")
+    assert json.loads(request.body) == {"message": "hello", "user_id": "u1001"}
+
+
+async def test_a_broken_stream_is_resumed_after_the_last_event_seen():
+    client, transport = client_over(
+        streaming(ACCEPTED, ("2", "plan", {}), cut=True),
+        UnavailableError("lost"),
+        streaming(ANSWERED),
+        key="k",
+    )
+
+    events = [event["event"] async for event in client.stream("hello")]
+
+    _, _, resumed = transport.requests
+    assert events == ["accepted", "plan", "answer"]
+    assert (resumed.method, resumed.path) == ("GET", "/v1/requests/r1/events")
+    assert (resumed.headers["Last-Event-ID"], resumed.headers["Authorization"]) == ("2", "Bearer k")
+
+
+async def test_a_message_that_may_be_lost_is_posted_again_under_its_key():
+    client, transport = client_over(UnavailableError("lost"), streaming(ACCEPTED, ANSWERED))
+
+    assert len([event async for event in client.stream("hello", idempotency_key="mine")]) == 2
+
+    assert [request.headers["Idempotency-Key"] for request in transport.requests] == ["mine", "mine"]
+
+
+async def test_accepted_without_a_stream_it_is_followed():
+    client, transport = client_over(
+        responding({"request_id": "r1", "status": "open"}, status=202), streaming(ACCEPTED, ANSWERED)
+    )
+
+    assert [event["event"] async for event in client.stream("hello")] == ["accepted", "answer"]
+    assert transport.requests[1].path == "/v1/requests/r1/events"
+
+
+async def test_nothing_more_to_tell_is_the_end():
+    client, _ = client_over(streaming(ACCEPTED, cut=True), HttpResponse(status=204, headers={}, body=b""))
+
+    assert [event["event"] async for event in client.stream("hello")] == ["accepted"]
+
+
+async def test_a_refused_stream_is_an_error_with_its_code():
+    client, _ = client_over(responding({"code": "overloaded"}, status=503))
+
+    with pytest.raises(CallError) as caught:
+        await anext(client.stream("hello"))
+
+    assert caught.value.error_code == "overloaded"
+
+
+async def test_a_stream_that_gets_nowhere_is_given_up():
+    client, transport = client_over(streaming(ACCEPTED), *[UnavailableError("lost")] * TRIES)
+
+    with pytest.raises(UnavailableError):
+        _ = [event async for event in client.stream("hello")]
+
+    assert len(transport.requests) == TRIES
+
+
+async def test_a_request_is_cancelled():
+    client, transport = client_over(responding({"request_id": "r1", "status": "cancelled"}))
+
+    answer = await client.cancel("r/1")
+
+    (request,) = transport.requests
+    assert (request.method, request.path) == ("DELETE", "/v1/requests/r%2F1")
+    assert answer["status"] == "cancelled"
+
+
 @pytest.fixture
 async def echo() -> AsyncIterator[TestServer]:
     async def answer(request: web.Request) -> web.Response:
@@ -204,7 +307,7 @@ async def test_nobody_listening_is_unavailable(echo):
     await echo.close()
 
     async with HttpTransport(url) as transport:
-        with pytest.raises(UnavailableError, match="no response from"):
+        with pytest.raises(UnavailableError, match="no connection to"):
             await transport.send(HttpRequest(method="GET", path="/"))
 
 
@@ -228,3 +331,61 @@ async def test_an_application_of_this_process_is_called_without_a_socket():
 
     assert (response.status, response.body) == (201, b"hello!")
     assert response.headers == {"x-path": "/v1/%7E"}
+
+
+async def test_an_applications_body_is_read_as_it_comes():
+    go_on = asyncio.Event()
+
+    async def application(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"first", "more_body": True})
+        await go_on.wait()
+        await send({"type": "http.response.body", "body": b"last"})
+
+    async with AsgiTransport(application).stream(HttpRequest(method="GET", path="/")) as response:
+        first = await anext(response.chunks)
+        go_on.set()
+        rest = [chunk async for chunk in response.chunks]
+
+    assert (response.status, first, rest) == (200, b"first", [b"last"])
+
+
+async def test_an_application_that_never_ends_is_left():
+    async def application(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while True:
+            await send({"type": "http.response.body", "body": b"more", "more_body": True})
+
+    async with (
+        AsgiTransport(application).stream(HttpRequest(method="GET", path="/")) as response,
+        aclosing(response.chunks) as chunks,
+    ):
+        assert await anext(chunks) == b"more"
+
+
+async def test_an_applications_error_comes_out_as_it_is():
+    async def application(scope, receive, send):
+        raise KeyError("broken")
+
+    with pytest.raises(KeyError, match="broken"):
+        await AsgiTransport(application).send(HttpRequest(method="GET", path="/"))
+
+
+async def test_http_streams_until_the_connection_breaks_off():
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"first")
+        assert request.transport is not None
+        request.transport.abort()
+        return response
+
+    application = web.Application()
+    application.router.add_get("/", answer)
+    server = TestServer(application)
+    await server.start_server()
+    async with HttpTransport(str(server.make_url("/"))) as transport:
+        with pytest.raises(UnavailableError):
+            async with transport.stream(HttpRequest(method="GET", path="/")) as response:
+                assert [chunk async for chunk in response.chunks] == [b"first"]
+    await server.close()

@@ -8,7 +8,8 @@ import pytest
 from dispatcher.errors import RequestError
 from dispatcher.protocol.frames import ResultStatus
 from dispatcher.sdk.agent import Agent
-from dispatcher.sdk.handler_thread import Call, HandlerThread
+from dispatcher.sdk.handler_call import Call
+from dispatcher.sdk.handler_thread import HandlerThread
 from dispatcher.sdk.outcome import Outcome
 from dispatcher.sdk.reply import BusinessError, NeedsInput
 from dispatcher.sdk.task_view import TaskView

@@ -2,14 +2,21 @@
 
 import pytest
 
-from dispatcher.sdk.inbox import Claim, Record, Verdict, judge
+from dispatcher.sdk.inbox import Claim, Record, Verdict, judge, serial_of
+from tests.sdk.stub_link import task_frame
 
 NOW = 100.0
 
 
-def claim(*, owner="me", attempt=1, idempotent=False, may_start=True) -> Claim:
+def claim(*, owner="me", attempt=1, idempotent=False, may_start=True, refusal=None) -> Claim:
     return Claim(
-        key="k", owner=owner, attempt=attempt, idempotent=idempotent, hold_s=30.0, may_start=may_start
+        key="k",
+        owner=owner,
+        attempt=attempt,
+        idempotent=idempotent,
+        hold_s=30.0,
+        may_start=may_start,
+        refusal=refusal,
     )
 
 
@@ -60,3 +67,21 @@ def test_a_task_that_another_process_runs_waits_for_it(idempotent):
 def test_an_interrupted_run_is_repeated_only_if_idempotent(left_behind):
     assert judge(left_behind, claim(idempotent=True), NOW).verdict is Verdict.RUN
     assert judge(left_behind, claim(idempotent=False), NOW).verdict is Verdict.UNKNOWN
+
+
+def test_only_what_runs_or_is_declined_with_a_refusal_is_written():
+    assert judge(None, claim(), NOW).record == Record(owner="me", attempt=1, expires_at=NOW + 30.0)
+    assert judge(None, claim(may_start=False), NOW).record is None
+    declined = judge(None, claim(may_start=False, refusal=b"busy"), NOW).record
+    assert declined == Record(owner="me", attempt=1, expires_at=NOW + 30.0, outcome=b"busy", retryable=True)
+
+
+@pytest.mark.parametrize("record", [finished(), running(owner="other"), running(owner="me")])
+def test_a_refusal_never_takes_the_place_of_a_run(record):
+    assert judge(record, claim(attempt=2, may_start=False, refusal=b"busy"), NOW).record is None
+
+
+def test_attempts_of_a_repetition_come_after_all_of_the_one_before():
+    frames = [task_frame(repeat=repeat, attempt=attempt) for repeat in (0, 1) for attempt in (1, 2, 3)]
+
+    assert [serial_of(frame) for frame in frames] == [1, 2, 3, 4, 5, 6]

@@ -9,7 +9,7 @@ from dispatcher.protocol.frames import ResultStatus
 from dispatcher.protocol.link import Settlement
 from dispatcher.sdk.inbox import Claim
 from dispatcher.sdk.memory_inbox import MemoryInbox
-from dispatcher.sdk.runs import IntakeRules
+from dispatcher.sdk.parts import IntakeRules
 from tests.sdk.stub_link import StubDelivery, StubLink, task_frame
 from tests.sdk.working import Work, handled, intake_of
 
@@ -100,6 +100,19 @@ async def test_a_failure_of_what_is_not_idempotent_is_never_repeated():
     assert not (await link.result()).can_retry
     assert (await link.result()).status is ResultStatus.ERROR
     assert len(work.runs) == 1
+
+
+async def test_what_failed_for_good_runs_again_when_an_operator_repeats_it_if_it_is_idempotent():
+    work, link = Work(), StubLink()
+    work.fail_first = 1
+    async with intake_of(work, link) as intake:
+        for repeat in (0, 1):
+            await handled(intake, task_frame("work.once", repeat=repeat))
+            await handled(intake, task_frame("work.do", key="request-1:1", repeat=repeat))
+
+    results = [await link.result() for _ in range(4)]
+    assert [result.error_code for result in results] == ["agent_error", None, "agent_error", None]
+    assert len(work.runs) == 2
 
 
 async def test_deliveries_of_a_running_task_wait_for_its_one_run():
@@ -237,7 +250,7 @@ class BrokenInbox(MemoryInbox):
             raise self._error
         return await super().claim(claim)
 
-    async def finish(self, key, owner, outcome, *, retryable):
+    async def finish(self, key, owner, outcome, *, retryable, failed=False):
         raise self._error
 
 

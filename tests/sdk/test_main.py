@@ -25,6 +25,12 @@ def test_the_inbox_may_be_a_file():
     assert options.inbox == Path("state/a:b.sqlite")
 
 
+def test_the_inbox_may_be_a_database():
+    url = "postgresql://agent:secret@db/agents"
+
+    assert read_command_line(Agent("tester"), ["--broker", BROKER, "--inbox", url]).inbox == url
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -33,6 +39,7 @@ def test_the_inbox_may_be_a_file():
         ["--broker", "amqp://"],
         ["--broker", BROKER, "--inbox", "sqlite:"],
         ["--broker", BROKER, "--inbox", "redis:x"],
+        ["--broker", BROKER, "--inbox", "postgresql:"],
     ],
 )
 def test_a_wrong_command_line_exits_2(line, capsys):

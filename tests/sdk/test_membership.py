@@ -12,6 +12,7 @@ from dispatcher.identifiers import InstanceId
 from dispatcher.protocol.declaration import CapabilityDeclaration, Declaration
 from dispatcher.protocol.frames import Frame, RefusedFrame
 from dispatcher.sdk.backoff import BackoffRules
+from dispatcher.sdk.fence import Fence
 from dispatcher.sdk.load_window import LoadWindow
 from dispatcher.sdk.membership import CHECK_EVERY, InstanceIdentity, Membership
 from tests.sdk.stub_link import WAIT_S, StubLink, refused
@@ -39,7 +40,7 @@ class NoticedLink(StubLink):
             await self._changed.wait_for(lambda: self.called(kind) >= times)
 
 
-def membership_over(link: StubLink, *, running: int = 0) -> Membership:
+def membership_over(link: StubLink, *, running: int = 0, fence: Fence | None = None) -> Membership:
     identity = InstanceIdentity(
         agent_id="tester",
         name="host-1",
@@ -57,6 +58,7 @@ def membership_over(link: StubLink, *, running: int = 0) -> Membership:
         SystemClock(),
         window=LoadWindow(),
         running=lambda: running,
+        fence=fence,
         backoff=BackoffRules(first_s=0.0, longest_s=0.001),
     )
 
@@ -168,6 +170,49 @@ async def test_a_lost_lease_is_found_out_and_can_be_joined_again(code):
     assert registered == 1
     assert membership.lease is not None
     assert membership.lease.lease_id == "lease-2"
+
+
+@pytest.mark.parametrize("code", ["unknown_agent", "lease_superseded"])
+async def test_the_fence_is_open_with_a_lease_and_closed_when_that_is_lost(code):
+    link, fence = NoticedLink(), Fence()
+    fence.lose()
+    link.refuse_heartbeats = [refused(code)]
+    membership = membership_over(link, fence=fence)
+
+    await membership.join()
+    was_open = fence.is_open
+    await membership.stay()
+    closed = not fence.is_open
+    await membership.join()
+
+    assert (was_open, closed, fence.is_open) == (True, True, True)
+
+
+async def test_the_lease_is_asked_about_early_where_a_task_waits_and_the_answer_lets_it_through():
+    link, fence = NoticedLink(heartbeat_ms=50), Fence()
+    async with staying(membership_over(link, fence=fence)):
+        now = SystemClock().monotonic()
+        fence.confirm(now - 60.0, 60.0)
+
+        assert await fence.opens(now + WAIT_S)
+
+    assert link.called("heartbeat") >= 1
+
+
+async def test_an_unanswered_question_does_not_open_the_fence():
+    link, fence = NoticedLink(), Fence()
+    membership = membership_over(link, fence=fence)
+    await membership.join()
+    now = SystemClock().monotonic()
+    fence.confirm(now - 60.0, 60.0)
+    link.script = [OutcomeUnknownError("no reply"), refused("unavailable"), refused("overloaded")]
+    async with asyncio.TaskGroup() as group:
+        staying_on = group.create_task(membership.stay())
+        opened = await fence.opens(now + WAIT_S)
+        staying_on.cancel()
+
+    assert opened
+    assert link.called("heartbeat") >= 4
 
 
 async def test_other_refusals_of_a_heartbeat_change_nothing():

@@ -5,6 +5,7 @@ from pydantic import BaseModel, Field, RootModel
 
 from dispatcher.protocol.frames import ResultFrame, ResultStatus
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
+from dispatcher.sdk.envelope import envelope_of
 from dispatcher.sdk.outcome import (
     BUSY,
     EXPIRED,
@@ -173,7 +174,7 @@ def test_a_stored_outcome_is_read_back_equal(outcome):
 def test_a_frame_answers_the_delivery_that_asks():
     task = task_frame(attempt=2)
 
-    frame = ResultFrame.model_validate_json(outcome_of("done").answer_to(task, "instance-1"))
+    frame = ResultFrame.model_validate_json(outcome_of("done").answer_to(envelope_of(task), "instance-1"))
 
     assert (frame.task_id, frame.attempt, frame.token) == (task.task_id, 2, task.token)
     assert (frame.instance_id, frame.result.text) == ("instance-1", "done")

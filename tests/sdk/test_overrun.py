@@ -9,7 +9,7 @@ from dispatcher.errors import UnavailableError
 from dispatcher.protocol.frames import ResultStatus, TaskFrame
 from dispatcher.protocol.link import Settlement
 from dispatcher.sdk.memory_inbox import MemoryInbox
-from dispatcher.sdk.runs import IntakeRules
+from dispatcher.sdk.parts import IntakeRules
 from dispatcher.sdk.task_view import TaskView
 from tests.sdk.stub_link import WAIT_S, StubLink, task_frame
 from tests.sdk.working import Work, handled, intake_of

@@ -11,7 +11,7 @@ from dispatcher.protocol.link import Settlement
 from dispatcher.protocol.topology import DELIVERY_LIMIT
 from dispatcher.sdk.backoff import BackoffRules
 from dispatcher.sdk.memory_inbox import MemoryInbox
-from dispatcher.sdk.runs import IntakeRules
+from dispatcher.sdk.parts import IntakeRules
 from dispatcher.sdk.runtime import Runtime, RuntimeOptions
 from tests.sdk.stub_link import StubDelivery, StubLink, task_frame
 from tests.sdk.working import Work, handled, intake_of

@@ -2,6 +2,8 @@
 
 import asyncio
 import threading
+from contextlib import aclosing
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from dispatcher.protocol.link import Settlement
 from dispatcher.sdk.agent import Agent
 from dispatcher.sdk.memory_inbox import MemoryInbox
 from dispatcher.sdk.runtime import Runtime, RuntimeOptions, serving
+from dispatcher.sdk.sqlite_inbox import SqliteInbox
 from tests.sdk.stub_link import WAIT_S, StubLink, refused, task_frame
 
 
@@ -111,6 +114,26 @@ async def test_work_that_outlives_the_drain_is_given_back():
     work.let_go.set()
     assert await delivery.settlement() is Settlement.REQUEUE
     assert link.called("leave") == 1
+
+
+async def test_a_long_run_that_outlives_the_drain_is_left_for_the_next_process_to_tell(tmp_path: Path):
+    work, link, stop, path = Blocking(), StubLink(), asyncio.Event(), tmp_path / "inbox.sqlite"
+    async with aclosing(await SqliteInbox.open(path)) as inbox, asyncio.TaskGroup() as group:
+        runtime = Runtime(work.agent, link, inbox, options=RuntimeOptions(drain_s=0.02))
+        group.create_task(runtime.run(stop))
+        delivery = link.deliver(task_frame("work.block", lease_ms=60_000))
+        await work.has_begun()
+        stop.set()
+    work.let_go.set()
+
+    async with (
+        aclosing(await SqliteInbox.open(path)) as inbox,
+        serving(Runtime(work.agent, link, inbox, options=RuntimeOptions())),
+    ):
+        result = await link.result()
+
+    assert await delivery.settlement() is Settlement.ACK
+    assert (result.error_code, result.can_retry) == ("outcome_unknown", True)
 
 
 async def test_it_stops_at_once_while_nobody_answers():

@@ -1,6 +1,7 @@
 """What the SQLite inbox keeps over the end of its process."""
 
-from contextlib import aclosing
+import sqlite3
+from contextlib import aclosing, closing
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,26 @@ async def test_old_rows_are_forgotten_while_it_is_in_use(path):
             await inbox.claim(look)
 
         assert (await inbox.claim(claim(owner="me", idempotent=False))).verdict is Verdict.RUN
+
+
+FIRST_RELEASE = """
+CREATE TABLE inbox (
+    key TEXT PRIMARY KEY, owner TEXT NOT NULL, attempt INTEGER NOT NULL, expires_at REAL NOT NULL,
+    touched_at REAL NOT NULL, outcome BLOB, retryable INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+INSERT INTO inbox VALUES ('k', 'before', 1, 0, unixepoch(), 'done', 0);
+"""
+
+
+async def test_a_file_of_the_first_release_is_read_and_goes_on(path):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(FIRST_RELEASE)
+
+    async with aclosing(await SqliteInbox.open(path)) as inbox:
+        known = await inbox.claim(claim(owner="me", idempotent=True, attempt=4))
+        new = Claim(key="n", owner="me", attempt=1, idempotent=True, hold_s=0.0, envelope=b"to")
+        began = await inbox.claim(new)
+        left = await inbox.untold("other")
+
+    assert (known.verdict, began.verdict) == (Verdict.REPLAY, Verdict.RUN)
+    assert [task.key for task in left] == ["n"]

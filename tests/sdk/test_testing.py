@@ -1,6 +1,8 @@
 """`dispatcher.sdk.testing`: an agent author's tests, through the real chain in one process."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 
 import pytest
 from pydantic import BaseModel
@@ -95,3 +97,50 @@ async def test_one_handler_can_be_run_alone():
     outcome = await run_handler(greeter(), "greeting.say", view=task_view(user_id="Ada"))
 
     assert (outcome.status, outcome.result.text) == (ResultStatus.SUCCESS, "Hello, Ada!")
+
+
+class Talker:
+    """An agent that talks piece by piece, and one that goes on until it is cancelled."""
+
+    def __init__(self) -> None:
+        self.agent = Agent("talker")
+        self.agent.handler("talk.stream", description="Talks.", idempotent=True)(self.talk)
+        self.agent.handler("talk.on", description="Goes on.", timeout_s=600)(self.go_on)
+        self.began = asyncio.Event()
+        self.was_cancelled = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+
+    async def talk(self, task: TaskView) -> AsyncIterator[str]:
+        task.progress(0.5)
+        yield "one "
+        yield "two"
+
+    async def go_on(self, task: TaskView) -> str:
+        self._loop.call_soon_threadsafe(self.began.set)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            if task.is_cancelled:
+                self._loop.call_soon_threadsafe(self.was_cancelled.set)
+        return "never"
+
+
+async def test_pieces_reach_the_caller_before_the_answer():
+    async with running(Talker().agent) as client:
+        events = [event async for event in client.stream("talk", capability="talk.stream")]
+
+    kinds = [event["event"] for event in events]
+    pieces = [event["data"]["result"]["text"] for event in events if event["event"] == "partial"]
+    assert (kinds[0], kinds[-1]) == ("accepted", "answer")
+    assert "".join(pieces) == events[-1]["data"]["answer"] == "one two"
+
+
+async def test_a_callers_cancel_reaches_the_running_handler_of_a_long_task():
+    talker = Talker()
+    async with running(talker.agent) as client, aclosing(client.stream("go", capability="talk.on")) as events:
+        request_id = (await anext(events))["data"]["request_id"]
+        await talker.began.wait()
+        await client.cancel(request_id)
+        await talker.was_cancelled.wait()
+
+        assert (await client.request(request_id))["status"] == "cancelled"

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from dispatcher.clock import SystemClock
+from dispatcher.protocol.frames import CancelFrame
 from dispatcher.sdk.agent import Agent
 from dispatcher.sdk.backoff import BackoffRules
 from dispatcher.sdk.handler_thread import HandlerThread
@@ -13,7 +14,7 @@ from dispatcher.sdk.inbox import Inbox
 from dispatcher.sdk.intake import Intake
 from dispatcher.sdk.load_window import LoadWindow
 from dispatcher.sdk.memory_inbox import MemoryInbox
-from dispatcher.sdk.runs import IntakeRules, Parts
+from dispatcher.sdk.parts import IntakeRules, Parts
 from dispatcher.sdk.task_view import TaskView
 from tests.sdk.stub_link import WAIT_S, StubDelivery, StubLink
 
@@ -86,3 +87,8 @@ async def handled(intake: Intake, task) -> StubDelivery:
     delivery = StubDelivery(body)
     await intake.handle(delivery)
     return delivery
+
+
+def cancelling(task_id: str, *, agent_id: str = "tester") -> bytes:
+    frame = CancelFrame(request_id="request-1", task_id=task_id, agent_id=agent_id, reason="caller")
+    return frame.model_dump_json().encode()

@@ -52,7 +52,7 @@ def translation_of(error: Exception) -> DispatcherError:
         (postgres("", lost=True), UnavailableError),
         (postgres("23505"), DispatcherError),
         (postgres("22P05"), DispatcherError),
-        (sqlite(sqlite3.SQLITE_BUSY), ConflictError),
+        (sqlite(sqlite3.SQLITE_BUSY), UnavailableError),
         (sqlite(sqlite3.SQLITE_BUSY_SNAPSHOT), ConflictError),
         (sqlite(sqlite3.SQLITE_FULL), UnavailableError),
         (sqlite(sqlite3.SQLITE_IOERR_FSYNC), UnavailableError),

@@ -210,3 +210,16 @@ async def replica(url: str) -> AsyncIterator[SqlLedger]:
         ledger = SqlLedger(database, clock=SystemClock())
         async with ledger.running():
             yield ledger
+
+
+def claimed(offer: Offer, *, by: ReplicaId = REPLICA, for_ms: int = HOUR_MS) -> Offer:
+    """The offer with its attempts claimed from the start, as those that are published at once."""
+
+    def build(now: int) -> Step:
+        step = offer.build(now)
+        attempts = tuple(
+            replace(one, claimed_by=by, claimed_until_ms=now + for_ms) for one in step.state.attempts
+        )
+        return replace(step, state=replace(step.state, attempts=attempts))
+
+    return replace(offer, build=build)

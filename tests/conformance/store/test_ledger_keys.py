@@ -1,6 +1,6 @@
 import asyncio
 
-from sqlalchemy import Connection, event
+from sqlalchemy import event
 
 from dispatcher.dispatch.ledger import KeyedRequest
 from dispatcher.identifiers import CallerId
@@ -25,10 +25,11 @@ async def test_each_of_many_lookups_at_once_finds_its_own_request(ledger: SqlLed
     assert found == [known.get(name) for name in [*keys, *keys]]
 
 
-async def test_lookups_at_once_share_a_transaction(ledger: SqlLedger, database: Database):
-    transactions: list[Connection] = []
-    event.listen(database.reads.sync_engine, "begin", transactions.append)
+async def test_lookups_at_once_share_a_query(ledger: SqlLedger, database: Database):
+    queries: list[str] = []
+    engine = database.questions.sync_engine
+    event.listen(engine, "before_cursor_execute", lambda *args: queries.append(str(args[2])))
 
     await asyncio.gather(*(ledger.find_by_key(CALLER, str(number)) for number in range(100)))
 
-    assert len(transactions) == 1
+    assert len([query for query in queries if query.startswith("SELECT")]) == 1

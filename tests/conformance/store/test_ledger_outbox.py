@@ -182,3 +182,40 @@ async def test_outcomes_of_the_last_day_weigh_less_with_age(ledger: SqlLedger):
     assert (count.agent_id, count.capability) == (AGENT, "order.query")
     assert count.succeeded == pytest.approx(1.0, abs=0.01)
     assert count.failed == pytest.approx(0.5, abs=0.01)
+
+
+async def sent(ledger: SqlLedger, pace: float) -> int:
+    """How many attempts one look takes for an agent of this pace."""
+    due = await ledger.claim_due(FIRST, {AGENT: 100}, 30, paces={AGENT: pace})
+    return len(due)
+
+
+async def test_an_agent_with_a_pace_gets_no_more_in_a_second_than_it_takes(ledger: SqlLedger):
+    for _ in range(4):
+        await accepted(ledger)
+
+    assert [await sent(ledger, 2.5) for _ in range(2)] == [2, 0]
+
+
+async def test_what_was_published_or_has_ended_in_the_last_second_counts_for_the_pace(ledger: SqlLedger):
+    states = [await accepted(ledger) for _ in range(4)]
+    now = states[0].request.created_ms
+    recent = with_attempt(status=AttemptStatus.SUCCEEDED, published_ms=now + 9_000, finished_ms=now + 9_000)
+    old = with_attempt(status=AttemptStatus.SUCCEEDED, published_ms=now - 9_000, finished_ms=now + 9_000)
+    await ledger.update(states[0].request.request_id, recent)
+    await ledger.update(states[1].request.request_id, old)
+
+    assert await sent(ledger, 2) == 1
+
+
+async def test_a_pace_below_one_is_a_task_in_that_many_seconds(ledger: SqlLedger):
+    state = await accepted(ledger)
+    await accepted(ledger)
+    now = state.request.created_ms
+    await ledger.update(
+        state.request.request_id,
+        with_attempt(status=AttemptStatus.PUBLISHED, published_ms=now - 1_500, lapse_ms=now + HOUR_MS),
+    )
+
+    assert await sent(ledger, 0.5) == 0
+    assert await sent(ledger, 0.9) == 1

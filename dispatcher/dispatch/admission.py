@@ -1,0 +1,64 @@
+"""The bound on work that waits: what is over it is refused before it is accepted, never after (I9)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from dispatcher.errors import OverloadedError
+from dispatcher.identifiers import AgentId, Capability
+from dispatcher.registry.agent import Agent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionBounds:
+    """At most `max_open` attempts are open in all, and `max_backlog` wait for an agent that is full.
+
+    Counts are of the whole ledger, about a second old where other replicas accepted.
+    """
+
+    max_open: int = 10_000
+    max_backlog: int = 1_000
+    retry_after_s: int = 2
+
+
+class Backlog(Protocol):
+    """How much waits for whom; the registry's live view."""
+
+    def total_open(self) -> int:
+        """Attempts open at all agents."""
+        ...
+
+    def waiting(self, agent_id: AgentId) -> int:
+        """Attempts open at the agent beyond what its live instances run at once."""
+        ...
+
+    def group(self, capability: Capability) -> Sequence[Agent]:
+        """Every registered agent that declares the capability."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """Asked twice: before a message is understood, and once it is known who would have to do it."""
+
+    backlog: Backlog
+    bounds: AdmissionBounds
+
+    def check_total(self) -> None:
+        """Raise OverloadedError (`too_much_open`) when no more may be accepted at all."""
+        if self.backlog.total_open() >= self.bounds.max_open:
+            raise self._refusal("more work is open than may be", "too_much_open")
+
+    def check(self, capabilities: Iterable[Capability | None]) -> None:
+        """Raise OverloadedError (`backlog_full`) when nobody who can do one of these has room for more."""
+        for capability in capabilities:
+            if capability is not None and self._is_flooded(capability):
+                raise self._refusal("too much waits for the agents that could do this", "backlog_full")
+
+    def _is_flooded(self, capability: Capability) -> bool:
+        group = self.backlog.group(capability)
+        limit = self.bounds.max_backlog
+        return bool(group) and all(self.backlog.waiting(agent.agent_id) >= limit for agent in group)
+
+    def _refusal(self, message: str, code: str) -> OverloadedError:
+        return OverloadedError(message, retry_after_s=self.bounds.retry_after_s, code=code)

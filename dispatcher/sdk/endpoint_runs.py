@@ -1,0 +1,133 @@
+"""Runs of tasks that come as calls and are answered in their replies."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from dispatcher.clock import Clock
+from dispatcher.errors import DispatcherError, OverloadedError, UnavailableError, first_error
+from dispatcher.identifiers import AgentId
+from dispatcher.protocol.frames import TaskFrame
+from dispatcher.protocol.link import Delivery
+from dispatcher.sdk.agent import Agent
+from dispatcher.sdk.envelope import envelope_of
+from dispatcher.sdk.handler_thread import HandlerThread
+from dispatcher.sdk.in_hand import InHand
+from dispatcher.sdk.inbox import Inbox
+from dispatcher.sdk.load_window import LoadWindow
+from dispatcher.sdk.outcome import Outcome
+from dispatcher.sdk.parts import IntakeRules, Parts
+from dispatcher.sdk.runs import Arrival, Runs
+from dispatcher.sdk.telling import Teller, never
+
+_log = logging.getLogger(__name__)
+CALLS_PER_PLACE = 8
+"""Calls in hand for each place of a handler: most of them wait for a run that goes on. More are refused."""
+
+
+class EndpointRuns:
+    """Answers tasks with the agent's handlers and inbox, as a runtime would over a queue."""
+
+    def __init__(
+        self, agent: Agent, inbox: Inbox, instance_id: str, *, rules: IntakeRules, clock: Clock
+    ) -> None:
+        self._handlers = HandlerThread(agent.max_load)
+        self._most = CALLS_PER_PLACE * agent.max_load
+        self._instance_id = instance_id
+        self._clock = clock
+        parts = Parts(
+            agent=agent,
+            owner=instance_id,
+            link=_Unheard(),
+            inbox=inbox,
+            handlers=self._handlers,
+            clock=clock,
+            rules=rules,
+        )
+        self._runs = Runs(parts, Teller(parts), LoadWindow(), InHand())
+        self._group: asyncio.TaskGroup | None = None
+        self._calls: set[asyncio.Task[None]] = set()
+
+    @property
+    def running(self) -> int:
+        """Handlers at work."""
+        return self._handlers.running
+
+    @asynccontextmanager
+    async def open(self, drain_s: float) -> AsyncIterator[None]:
+        """Run tasks inside the block; on leaving, those in hand have `drain_s` seconds to end."""
+        async with self._handlers, asyncio.TaskGroup() as group:
+            self._group = group
+            try:
+                yield
+            finally:
+                self._group = None
+                self._runs.drain()
+                if self._calls:
+                    await asyncio.wait(self._calls, timeout=drain_s)
+                for call in self._calls:
+                    call.cancel()
+
+    async def answer(self, task: TaskFrame) -> bytes | None:
+        """The encoded result frame; None where the task may have run and nothing is known of it.
+
+        A long task is run like any other: the reply is its only result. Cancelled, the run goes on,
+        for the next who asks. Raises `UnavailableError` or `OverloadedError` where it surely did not start.
+        """
+        if self._group is None:
+            raise UnavailableError("the endpoint is not open")
+        if len(self._calls) >= self._most:
+            raise OverloadedError("too many calls are in hand")
+        told: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
+        call = self._group.create_task(self._run(task.model_copy(update={"lease_ms": None}), told))
+        self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
+        return await told
+
+    async def _run(self, task: TaskFrame, told: asyncio.Future[bytes | None]) -> None:
+        """Answer as soon as there is an answer, and stay until the handler has really ended."""
+        arrival = Arrival(task=task, since=self._clock.monotonic(), is_lost=never)
+        try:
+            async with asyncio.TaskGroup() as group:
+                answer = await self._runs.answer(arrival, group)
+                _tell(told, self._frame(task, answer) if isinstance(answer, Outcome) else None)
+        except* DispatcherError as errors:
+            if not told.done():
+                told.set_exception(first_error(errors))
+        except* Exception:  # noqa: BLE001 - one call must not stop the others
+            _log.exception("call.failed", extra={"task_id": task.task_id})
+        finally:
+            _tell(told, None)
+
+    def _frame(self, task: TaskFrame, outcome: Outcome) -> bytes:
+        return outcome.answer_to(envelope_of(task), self._instance_id)
+
+
+def _tell(told: asyncio.Future[bytes | None], frame: bytes | None) -> None:
+    if not told.done():
+        told.set_result(frame)
+
+
+class _Unheard:
+    """A link that nothing is sent over: there is a reply to each call, and no way for anything else."""
+
+    async def call(self, frame: bytes) -> bytes:
+        raise UnavailableError("there is no link")
+
+    async def beat(self, frame: bytes) -> None:
+        """Nobody hears it."""
+
+    async def publish_result(self, frame: bytes) -> None:
+        """Results are told in the reply."""
+
+    async def publish_signal(self, frame: bytes) -> None:
+        """Progress and pieces are lost; the reply holds the whole result."""
+
+    def controls(self, agent_id: AgentId) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        raise UnavailableError("there is no link")
+
+    def deliveries(
+        self, agent_id: AgentId, prefetch: int
+    ) -> AbstractAsyncContextManager[AsyncIterator[Delivery]]:
+        raise UnavailableError("there is no link")

@@ -1,0 +1,109 @@
+"""Groups on PostgreSQL: one statement each, which is its own transaction.
+
+It goes to the driver as it is: building it and reading its answer through SQLAlchemy cost more
+than running it.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import astuple
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from dispatcher.errors import UnavailableError
+from dispatcher.store.changes import ChangeSet
+from dispatcher.store.direct import Written
+from dispatcher.store.failure import ConflictError, driver_failure, translated
+from dispatcher.store.grouped_sql import NOW, arrays, insert_text, shape_of, update_text
+
+_SETTINGS = (
+    "SET default_transaction_isolation = 'read committed'; "
+    "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off"
+)
+"""A plan is kept from when the tables were small: it has to be the one for large tables."""
+
+
+class PostgresWriter:
+    """Implements `DirectWriter`; a connection that was lost since its last use is replaced at once."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+        self._connection: AsyncConnection | None = None
+        self._driver: Any = None
+        driver = engine.dialect.dbapi.asyncpg  # type: ignore[union-attr]
+        self._errors: tuple[type[Exception], ...] = (
+            *(driver.PostgresError, driver.InterfaceError, OSError),
+            # What it says of a connection that the server ended while nobody used it.
+            driver.InternalClientError,
+        )
+
+    async def insert(self, changes: ChangeSet) -> Written:
+        """See `DirectWriter.insert`."""
+        piles = tuple(changes.rows())
+        arguments = [array for table, pile in piles for array in arrays(table, pile)]
+        return await self._write(insert_text(shape_of(piles)), arguments)
+
+    async def update(self, changes: ChangeSet) -> Written:
+        """See `DirectWriter.update`."""
+        piles = tuple(changes.rows())
+        guards = sorted(changes.guards, key=lambda guard: guard.request_id)
+        held = [list(column) for column in zip(*map(astuple, guards), strict=True)]
+        arguments = [array for table, pile in piles for array in arrays(table, pile)]
+        return await self._write(update_text(shape_of(piles)), held + arguments)
+
+    async def read_now(self) -> int:
+        """See `DirectWriter.read_now`."""
+        row, _ = await self._run(f"SELECT {NOW}", [])
+        return int(row[0])
+
+    async def close(self) -> None:
+        """See `DirectWriter.close`."""
+        connection, self._connection, self._driver = self._connection, None, None
+        if connection is not None:
+            await connection.close()
+
+    async def _write(self, text: str, arguments: list[list[Any]]) -> Written:
+        row, is_repeated = await self._run(text, arguments)
+        return Written(now_ms=row[0], request_ids=frozenset(row[1]), is_repeated=is_repeated)
+
+    async def _run(self, text: str, arguments: list[list[Any]]) -> tuple[Sequence[Any], bool]:
+        """The statement's row, and whether it was sent twice."""
+        was_used = self._connection is not None
+        with translated():
+            try:
+                return await self._try(text, arguments), False
+            except UnavailableError:
+                if not was_used or self._connection is not None:
+                    raise
+            return await self._try(text, arguments), True
+
+    async def _try(self, text: str, arguments: list[list[Any]]) -> Sequence[Any]:
+        if self._connection is None:
+            await self._connect()
+        async with self._failing():
+            row: Sequence[Any] = await self._driver.fetchrow(text, *arguments)
+            return row
+
+    async def _connect(self) -> None:
+        self._connection = await self._engine.connect()
+        self._driver = (await self._connection.get_raw_connection()).driver_connection
+        async with self._failing():
+            await self._driver.execute(_SETTINGS)
+
+    @asynccontextmanager
+    async def _failing(self) -> AsyncIterator[None]:
+        """Translate the driver's errors; the connection is given up where it can't be used any more."""
+        try:
+            yield
+        except self._errors as error:
+            failure = driver_failure(error)
+            if isinstance(failure, UnavailableError) and not isinstance(failure, ConflictError):
+                await self._give_up()
+            raise failure from None
+
+    async def _give_up(self) -> None:
+        connection, self._connection, self._driver = self._connection, None, None
+        if connection is not None:
+            await connection.invalidate()
+            await connection.close()

@@ -1,0 +1,69 @@
+"""Open requests as this replica stored them last, so that their next change needs no reading."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from dispatcher.dispatch.request import AttemptStatus, RequestState, RequestStatus
+from dispatcher.identifiers import RequestId
+
+NEVER_MS = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A committed state and how many changes had made it."""
+
+    state: RequestState
+    version: int
+
+    @property
+    def claimed_until_ms(self) -> int:
+        """Until when every attempt that is due is claimed; the end of time where none is due."""
+        due = (one for one in self.state.attempts if one.status is AttemptStatus.DUE)
+        return min((one.claimed_until_ms or 0 for one in due), default=NEVER_MS)
+
+
+class RecentStates:
+    """At most `limit` open requests; the one that was used longest ago gives way.
+
+    What is here may be out of date, since other replicas change requests too: a change that was
+    made from it is written only where the version is still the stored one.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._states: OrderedDict[RequestId, Stored] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def knows(self, request_id: RequestId) -> bool:
+        """Whether there is anything to be tried with."""
+        return request_id in self._states
+
+    def keep(self, stored: Stored) -> None:
+        """Remember a state that was just committed; one whose request has ended is forgotten."""
+        request = stored.state.request
+        known = self._states.get(request.request_id)
+        if known is not None and known.version > stored.version:
+            return
+        if request.status is not RequestStatus.OPEN:
+            self._states.pop(request.request_id, None)
+            return
+        self._states[request.request_id] = stored
+        self._states.move_to_end(request.request_id)
+        if len(self._states) > self._limit:
+            self._states.popitem(last=False)
+
+    def forget(self, request_id: RequestId) -> None:
+        """Drop what is known of a request."""
+        self._states.pop(request_id, None)
+
+    def find(self, request_id: RequestId, now_ms: int) -> Stored | None:
+        """The last known state, where the version says all about it.
+
+        A claim of the outbox changes an attempt and no version: a state with an attempt that
+        anybody may have claimed is not given out.
+        """
+        stored = self._states.get(request_id)
+        return stored if stored is not None and stored.claimed_until_ms > now_ms else None

@@ -1,0 +1,94 @@
+"""A broker that confirms nothing costs the connection; one that says why it reads nothing does not."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import cast
+
+import pytest
+
+from dispatcher.amqp.alongside import alongside
+from dispatcher.amqp.connection import Connection, ConnectionRules
+from dispatcher.amqp.publisher import Message, Publisher
+from dispatcher.clock import SystemClock
+from dispatcher.errors import OutcomeUnknownError
+
+SILENCE_S = 0.05
+MESSAGE = Message(exchange="task", key="order", body=b"{}", kind="task")
+
+
+@dataclass
+class SilentConnection:
+    """Channels on which `confirm` decides about each publish; counts how often it was given up."""
+
+    confirm: Callable[[], bool] = lambda: False
+    is_blocked: bool = False
+    drops: int = 0
+    written: int = 0
+    clock: SystemClock = field(default_factory=SystemClock)
+    rules = ConnectionRules(call_timeout_s=SILENCE_S)
+    name = "silent"
+
+    @asynccontextmanager
+    async def channels(self, *_: object, **__: object) -> AsyncIterator[tuple["SilentConnection", ...]]:
+        yield (self,)
+
+    async def get_underlay_channel(self) -> "SilentConnection":
+        return self
+
+    async def basic_publish(self, *_: object, **__: object) -> None:
+        self.written += 1
+        if not self.confirm():
+            await asyncio.Event().wait()
+
+    async def unblocked(self) -> None:
+        await asyncio.Event().wait()
+
+    def drop(self) -> None:
+        self.drops += 1
+
+
+async def publish_in_turn(connection: SilentConnection, times: int) -> list[bool]:
+    """Publish one message after the other; whether each was confirmed."""
+    publisher, confirmed = Publisher(cast("Connection", connection), [], channels=1), []
+    async with alongside(publisher.run()):
+        for _ in range(times):
+            try:
+                await publisher.publish(MESSAGE)
+            except OutcomeUnknownError:
+                confirmed.append(False)
+            else:
+                confirmed.append(True)
+    return confirmed
+
+
+async def test_the_connection_is_given_up_when_nothing_was_confirmed_for_as_long_as_a_publish_waits():
+    connection = SilentConnection()
+
+    assert await publish_in_turn(connection, 2) == [False, False]
+    assert connection.drops == 2
+
+
+async def test_the_connection_is_kept_while_others_get_their_confirms():
+    answers = iter([False, True])
+    connection = SilentConnection(confirm=lambda: next(answers))
+    publisher = Publisher(cast("Connection", connection), [], channels=1)
+
+    async def publish_unconfirmed() -> None:
+        with pytest.raises(OutcomeUnknownError):
+            await publisher.publish(MESSAGE)
+
+    async with alongside(publisher.run()), asyncio.TaskGroup() as publishing:
+        publishing.create_task(publish_unconfirmed())
+        await connection.clock.sleep(SILENCE_S / 2)
+        await publisher.publish(MESSAGE)
+
+    assert connection.drops == 0
+
+
+async def test_nothing_is_written_to_a_broker_that_reads_nothing_and_its_connection_is_kept():
+    connection = SilentConnection(is_blocked=True)
+
+    assert await publish_in_turn(connection, 2) == [False, False]
+    assert (connection.written, connection.drops) == (0, 0)

@@ -1,0 +1,130 @@
+"""What a session remembers, whichever request of it changed what."""
+
+import asyncio
+from dataclasses import replace
+
+from dispatcher.dispatch.ledger import Decide, Step
+from dispatcher.dispatch.request import PartialRecord, RequestState
+from dispatcher.dispatch.session import Question, SessionChange
+from dispatcher.identifiers import CallerId, Capability
+from dispatcher.store.engine import Database
+from dispatcher.store.ledger import SqlLedger
+from dispatcher.store.retention import forget, prune
+from tests.conformance.store.ledger_requests import CALLER, accepted, finish, offer_of, replica
+
+QUESTION = Question(
+    capability=Capability("order.query"),
+    text="我的订单到哪了",
+    similarity=0.8,
+    fields=("order_number",),
+    inputs={"amount": 9.5},
+)
+
+
+def change(seen: int = 0, **fields: object) -> SessionChange:
+    made = SessionChange(caller=CALLER, session_id="session-1", user_id="user-1", seen_version=seen)
+    return replace(made, **fields)  # type: ignore[arg-type]
+
+
+def remembering(wanted: SessionChange) -> Decide:
+    def decide(state: RequestState, now: int) -> Step:
+        step = finish()(state, now)
+        return replace(step, session=wanted)
+
+    return decide
+
+
+async def test_an_unknown_session_is_empty(ledger: SqlLedger):
+    session = await ledger.read_session(CALLER, "nothing yet")
+
+    assert (session.version, session.values(), session.questions) == (0, {}, ())
+
+
+async def test_what_a_step_remembers_is_there_for_the_next_request(ledger: SqlLedger):
+    state = await accepted(ledger)
+
+    await ledger.update(
+        state.request.request_id, remembering(change(update={"城市": "上海"}, questions=(QUESTION,)))
+    )
+
+    session = await ledger.read_session(CALLER, "session-1")
+    ended = await ledger.read(state.request.request_id)
+    assert (session.version, session.values(), session.questions) == (1, {"城市": "上海"}, (QUESTION,))
+    assert ended is not None
+    assert ended.request.finished_ms is not None
+
+
+async def test_sessions_of_other_callers_are_other_sessions(ledger: SqlLedger):
+    state = await accepted(ledger)
+
+    await ledger.update(state.request.request_id, remembering(change(update={"city": "上海"})))
+
+    assert (await ledger.read_session(CallerId("other"), "session-1")).version == 0
+
+
+async def test_a_request_can_change_its_session_as_it_is_accepted(ledger: SqlLedger):
+    offer = offer_of()
+    asking = replace(
+        offer, build=lambda now: replace(offer.build(now), session=change(questions=(QUESTION,)))
+    )
+
+    await ledger.accept(asking)
+
+    assert (await ledger.read_session(CALLER, "session-1")).questions == (QUESTION,)
+
+
+async def test_requests_that_change_one_session_at_once_lose_nothing(shared_postgres: str):
+    async with replica(shared_postgres) as one, replica(shared_postgres) as other:
+        states = [await accepted(ledger) for ledger in (one, other) * 10]
+        async with asyncio.TaskGroup() as group:
+            for number, state in enumerate(states):
+                rule = remembering(change(update={f"key-{number}": number}))
+                group.create_task((one, other)[number % 2].update(state.request.request_id, rule))
+
+        session = await one.read_session(CALLER, "session-1")
+
+    assert session.values() == {f"key-{number}": number for number in range(20)}
+    assert session.version == 20
+
+
+async def test_a_value_that_changed_since_it_was_seen_stays(ledger: SqlLedger):
+    first, second = [await accepted(ledger) for _ in range(2)]
+    await ledger.update(first.request.request_id, remembering(change(update={"city": "上海"})))
+
+    await ledger.update(second.request.request_id, remembering(change(update={"city": "北京", "size": "L"})))
+
+    assert (await ledger.read_session(CALLER, "session-1")).values() == {"city": "上海", "size": "L"}
+
+
+async def test_sessions_end_by_age_and_with_their_user(database: Database, ledger: SqlLedger):
+    state = await accepted(ledger)
+    await ledger.update(state.request.request_id, remembering(change(update={"city": "上海"})))
+
+    kept = await prune(database, {"sessions": 1})
+    still_there = await ledger.read_session(CALLER, "session-1")
+    await forget(database, "user-1")
+
+    assert kept == {"sessions": 0}
+    assert still_there.version == 1
+    assert (await ledger.read_session(CALLER, "session-1")).version == 0
+
+
+async def test_pieces_of_a_result_are_kept_once(ledger: SqlLedger):
+    state = await accepted(ledger)
+    task_id = state.tasks[0].task_id
+    piece = PartialRecord(
+        task_id=task_id,
+        request_id=state.request.request_id,
+        attempt=1,
+        sequence=0,
+        document='{"text":"好","data":{}}',
+    )
+
+    for _ in range(2):
+        await ledger.update(
+            state.request.request_id,
+            lambda now_state, _now: Step(state=now_state, partials=(piece, replace(piece, sequence=1))),
+        )
+
+    found = await ledger.read_partials(state.request.request_id, task_id, (0, 0), 10)
+    assert found == (piece, replace(piece, sequence=1))

@@ -1,0 +1,125 @@
+"""Sessions as callers meet them: questions that are answered later, a context that is remembered."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel
+
+from dispatcher.sdk import Agent, NeedsInput, Reply, TaskView
+from dispatcher.sdk.memory_inbox import MemoryInbox
+from dispatcher.sdk.runtime import Runtime, RuntimeOptions, serving
+from tests.conformance.whole import Whole, open_whole
+
+RETURN, PARCEL = "shirt.exchange", "parcel.track"
+
+
+class Exchange(BaseModel):
+    size: Literal["S", "M", "L"] | None = None
+
+
+class Parcel(BaseModel):
+    order_number: str
+
+
+def tailor() -> Agent:
+    """Exchanges shirts once it knows the size, and remembers it."""
+    agent = Agent("tailor")
+
+    @agent.handler(
+        RETURN,
+        description=["换一件衬衫的尺码", "exchanges a shirt for another size"],
+        examples=["我想换一件衬衫", "衬衫尺码不合适要换", "exchange my shirt", "the shirt does not fit"],
+        idempotent=True,
+    )
+    async def exchange(wish: Exchange, task: TaskView) -> Reply[Any] | NeedsInput:
+        size = wish.size or task.data.get("size")
+        if size is None:
+            return NeedsInput("您要换成什么尺码？", fields=("size",))
+        return Reply(text=f"已换成 {size} 码", context_update={"size": size})
+
+    @agent.handler(
+        PARCEL,
+        description=["查询包裹物流位置", "tracks a parcel"],
+        examples=["我的包裹到哪里了", "包裹物流查询", "track my parcel", "where is the parcel now"],
+        idempotent=True,
+    )
+    async def track(parcel: Parcel) -> str:
+        return f"包裹 {parcel.order_number} 在上海"
+
+    return agent
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'ledger.db'}"
+    return str(request.getfixturevalue("postgres_url"))
+
+
+@pytest.fixture
+async def whole(store_url: str, tmp_path: Path) -> AsyncIterator[Whole]:
+    granted = (RETURN, PARCEL, "promotion.quote")
+    grants = {"alice": granted, "bob": granted}
+    async with open_whole(store_url, tmp_path, encoder="use", grants=grants) as whole:
+        assert whole.running.link is not None
+        options = RuntimeOptions(drain_s=0.1)
+        async with serving(Runtime(tailor(), whole.running.link, MemoryInbox(), options=options)):
+            yield whole
+
+
+async def test_what_an_agent_asks_is_answered_by_the_next_message(whole: Whole) -> None:
+    asked = await whole.chat("我想换一件衬衫", session_id="s1")
+
+    answered = await whole.chat("M", session_id="s1")
+
+    assert (asked["parts"][0]["status"], asked["answer"]) == ("needs_input", "您要换成什么尺码？")
+    assert (answered["status"], answered["answer"]) == ("completed", "已换成 M 码")
+    assert answered["parts"][0]["capability"] == RETURN
+
+
+async def test_a_missing_required_field_is_filled_by_the_next_message(whole: Whole) -> None:
+    asked = await whole.chat("我的包裹到哪里了", session_id="s1")
+
+    answered = await whole.chat("订单号是 A20260001", session_id="s1")
+
+    assert asked["parts"][0]["error"]["code"] == "input_missing"
+    assert answered["answer"] == "包裹 A20260001 在上海"
+
+
+async def test_a_message_that_answers_nothing_is_routed_afresh_and_the_question_is_over(whole: Whole) -> None:
+    await whole.chat("我想换一件衬衫", session_id="s1")
+
+    other = await whole.chat("有什么优惠折扣", session_id="s1")
+    late = await whole.chat("M", session_id="s1")
+
+    assert other["parts"][0]["capability"] == "promotion.quote"
+    assert late["status"] == "fallback"
+
+
+async def test_without_a_session_nothing_is_remembered(whole: Whole) -> None:
+    await whole.chat("我想换一件衬衫")
+
+    assert (await whole.chat("M"))["status"] == "fallback"
+
+
+async def test_what_a_reply_tells_the_context_is_known_to_the_sessions_next_request(whole: Whole) -> None:
+    await whole.chat("我想换一件衬衫", session_id="s1")
+    await whole.chat("M", session_id="s1")
+
+    again = await whole.chat("我想换一件衬衫", session_id="s1")
+    elsewhere = await whole.chat("我想换一件衬衫", session_id="s2")
+    told = await whole.chat("我想换一件衬衫", session_id="s1", context={"size": "L"})
+
+    assert again["answer"] == "已换成 M 码"
+    assert elsewhere["status"] == "partial"
+    assert told["answer"] == "已换成 L 码"
+
+
+async def test_sessions_of_two_callers_do_not_meet(whole: Whole) -> None:
+    await whole.chat("我想换一件衬衫", session_id="s1")
+
+    response = await whole.bob.post("/v1/chat", json={"message": "M", "session_id": "s1"})
+
+    assert response.json()["status"] == "fallback"

@@ -1,0 +1,57 @@
+from collections.abc import Sequence
+from types import SimpleNamespace
+
+import pytest
+
+from dispatcher.dispatch.admission import Admission, AdmissionBounds
+from dispatcher.errors import OverloadedError
+from dispatcher.identifiers import AgentId, Capability
+from dispatcher.registry.agent import Agent
+
+ORDER, FAQ = Capability("order.query"), Capability("faq.answer")
+
+
+class Backlog:
+    """Two agents can do orders, nobody is left for the FAQ."""
+
+    def __init__(self, open_in_all: int = 0, **waiting: int) -> None:
+        self._open = open_in_all
+        self._waiting = waiting
+
+    def total_open(self) -> int:
+        return self._open
+
+    def waiting(self, agent_id: AgentId) -> int:
+        return self._waiting.get(agent_id, 0)
+
+    def group(self, capability: Capability) -> Sequence[Agent]:
+        names = ("a", "b") if capability == ORDER else ()
+        return [SimpleNamespace(agent_id=AgentId(name)) for name in names]  # type: ignore[misc]
+
+
+def admission(backlog: Backlog) -> Admission:
+    return Admission(backlog=backlog, bounds=AdmissionBounds(max_open=10, max_backlog=5))
+
+
+def test_what_one_agent_of_the_group_still_takes_is_accepted() -> None:
+    admission(Backlog(a=5, b=4)).check([ORDER])
+
+
+def test_what_the_whole_group_is_too_full_for_is_refused_with_a_time_to_come_back() -> None:
+    with pytest.raises(OverloadedError) as refused:
+        admission(Backlog(a=5, b=6)).check([None, ORDER])
+
+    assert (refused.value.error_code, refused.value.retry_after_s) == ("backlog_full", 2)
+
+
+def test_what_nobody_would_do_is_no_flood() -> None:
+    admission(Backlog(a=9, b=9)).check([None, FAQ])
+
+
+def test_the_total_has_a_bound_of_its_own() -> None:
+    admission(Backlog(open_in_all=9)).check_total()
+
+    with pytest.raises(OverloadedError) as refused:
+        admission(Backlog(open_in_all=10)).check_total()
+
+    assert refused.value.error_code == "too_much_open"

@@ -1,0 +1,76 @@
+import pytest
+
+from dispatcher.channel.channel import DeadReason
+from dispatcher.dispatch.assign import AttemptRules
+from dispatcher.dispatch.dead_letter import Cause, cause_of, dead_lettered
+from dispatcher.dispatch.request import AttemptStatus, RequestState, TaskStatus
+from dispatcher.dispatch.task_frame import due_of, task_frame
+from dispatcher.protocol.frames import TaskFrame
+from tests.dispatch.builders import NOW, Agents, accepted, assigner, newest, published, task_of
+
+
+def frame_of(state: RequestState) -> TaskFrame:
+    return task_frame(due_of(state, newest(state), NOW), "results")
+
+
+@pytest.mark.parametrize(
+    ("code", "cause"),
+    [
+        ("delivery_limit", Cause.POISON),
+        ("timeout", Cause.EXHAUSTED),
+        ("no_capacity", Cause.EXPIRED),
+        ("unauthorised", Cause.UNAUTHORISED),
+        ("agent_error", Cause.AGENT_ERROR),
+        ("out_of_stock", Cause.AGENT_ERROR),
+        (None, Cause.AGENT_ERROR),
+    ],
+)
+def test_every_code_has_a_cause(code: str | None, cause: Cause) -> None:
+    assert cause_of(code) is cause
+
+
+@pytest.mark.parametrize(
+    ("idempotent", "status"), [(True, TaskStatus.FAILED), (False, TaskStatus.OUTCOME_UNKNOWN)]
+)
+def test_what_was_given_back_too_often_ends_its_task(idempotent: bool, status: TaskStatus) -> None:
+    by = assigner(Agents("a1", "a2", idempotent=idempotent))
+    state = published(accepted(by=by))
+
+    ended = dead_lettered(state, NOW + 1, frame_of(state), DeadReason.DELIVERY_LIMIT, by).state
+
+    assert (task_of(ended).status, task_of(ended).error_code) == (status, "delivery_limit")
+    assert len(ended.attempts) == 1
+    assert newest(ended).status is AttemptStatus.LAPSED
+    assert ended.request.finished_ms == NOW + 1
+
+
+def test_what_an_agent_could_not_read_goes_to_another() -> None:
+    by = assigner(Agents("a1", "a2", idempotent=False))
+    state = published(accepted(by=by))
+
+    moved = dead_lettered(state, NOW + 1, frame_of(state), DeadReason.REJECTED, by).state
+
+    assert [a.status for a in moved.attempts] == [AttemptStatus.NOT_STARTED, AttemptStatus.DUE]
+    assert newest(moved).agent_id == "a2"
+
+
+def test_what_expired_in_a_queue_is_left_to_its_own_times() -> None:
+    state = published(accepted())
+
+    assert dead_lettered(state, NOW + 1, frame_of(state), DeadReason.EXPIRED, assigner()).state == state
+
+
+def test_a_forged_frame_changes_nothing() -> None:
+    state = published(accepted())
+    forged = frame_of(state).model_copy(update={"token": "x" * 20})
+
+    assert dead_lettered(state, NOW, forged, DeadReason.DELIVERY_LIMIT, assigner()).state == state
+
+
+def test_what_nobody_can_read_ends_its_task() -> None:
+    by = assigner(Agents("a1"), rules=AttemptRules(max_attempts=1))
+    state = published(accepted(by=by))
+
+    ended = dead_lettered(state, NOW + 1, frame_of(state), DeadReason.REJECTED, by).state
+
+    assert (task_of(ended).status, task_of(ended).error_code) == (TaskStatus.FAILED, "rejected")
