@@ -8,7 +8,7 @@ from typing import Any
 from dispatcher.assembly import rules
 from dispatcher.assembly.parts import Parts
 from dispatcher.dispatch.relay import Relay
-from dispatcher.dispatch.sweep import Sweep
+from dispatcher.dispatch.sweep import Steadiness, Sweep
 from dispatcher.observe.supervise import every
 
 REFRESH_S = 1.0
@@ -52,6 +52,7 @@ def sweep_of(parts: Parts) -> Sweep:
         assigner=parts.assigner,
         agents=parts.view,
         lost_after_s=2 * parts.settings.liveness.heartbeat_s,
+        steadiness=Steadiness(parts.clock, parts.settings.delivery.lease_s),
     )
 
 

@@ -149,7 +149,11 @@ class HttpChannel:
         handed_over.result()
 
     async def cancel(self, agent_id: AgentId, frame: CancelFrame) -> None:
-        """Cut the calls of that task that go on from here: the agent sees its connection close."""
+        """Cut the calls of that task that go on from here: the agent sees its connection close.
+
+        Nothing is told of a call that was cut: it says nothing of the agent. An agent that answered
+        202 has no call that could be cut, and is not told: what it still posts changes nothing.
+        """
         for running, call in tuple(self._running.items()):
             if (call.agent_id, call.task.task_id) == (agent_id, frame.task_id):
                 running.cancel()

@@ -32,6 +32,10 @@ class Backlog(Protocol):
         """Attempts open at the agent beyond what its live instances run at once."""
         ...
 
+    def capacity(self, agent_id: AgentId) -> int:
+        """How many tasks the agent's live instances run at once."""
+        ...
+
     def group(self, capability: Capability) -> Sequence[Agent]:
         """Every registered agent that declares the capability."""
         ...
@@ -49,16 +53,23 @@ class Admission:
         if self.backlog.total_open() >= self.bounds.max_open:
             raise self._refusal("more work is open than may be", "too_much_open")
 
-    def check(self, capabilities: Iterable[Capability | None]) -> None:
-        """Raise OverloadedError (`backlog_full`) when nobody who can do one of these has room for more."""
+    def check(self, capabilities: Iterable[Capability | None], environment: str) -> None:
+        """Raise OverloadedError (`backlog_full`) when nobody who can do one of these has room for more.
+
+        Agents that are gone, or of another environment, can't; where all are, nothing would wait.
+        """
         for capability in capabilities:
-            if capability is not None and self._is_flooded(capability):
+            if capability is not None and self._is_flooded(capability, environment):
                 raise self._refusal("too much waits for the agents that could do this", "backlog_full")
 
-    def _is_flooded(self, capability: Capability) -> bool:
-        group = self.backlog.group(capability)
+    def _is_flooded(self, capability: Capability, environment: str) -> bool:
+        able = [
+            agent.agent_id
+            for agent in self.backlog.group(capability)
+            if agent.environment == environment and self.backlog.capacity(agent.agent_id)
+        ]
         limit = self.bounds.max_backlog
-        return bool(group) and all(self.backlog.waiting(agent.agent_id) >= limit for agent in group)
+        return bool(able) and all(self.backlog.waiting(agent_id) >= limit for agent_id in able)
 
     def _refusal(self, message: str, code: str) -> OverloadedError:
         return OverloadedError(message, retry_after_s=self.bounds.retry_after_s, code=code)

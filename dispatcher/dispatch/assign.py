@@ -75,8 +75,8 @@ class Retries(Protocol):
         """A task got its first attempt."""
         ...
 
-    def delay_ms(self, caller: CallerId, agent_id: AgentId) -> int | None:
-        """Reserve one more attempt: after how long it may be made; None for one that never may."""
+    def delay_ms(self, caller: CallerId, agent_id: AgentId, within_ms: int) -> int | None:
+        """Reserve one more attempt: after how long it may be made; None where that is `within_ms` or more."""
         ...
 
 
@@ -143,12 +143,17 @@ class Assigner:
         agent_id = assignment.decision.agent_id
         if agent_id is None:
             return False
-        delay_ms = self.retries.delay_ms(draft.request.caller, agent_id)
+        spread_ms = 0
+        if agent_id in tried:
+            spread_ms = self.chance.randint(self.rules.delay_min_ms, self.rules.delay_max_ms)
+        left_ms = (task.deadline_ms or 0) - draft.now_ms
+        if spread_ms >= left_ms:
+            return False
+        delay_ms = self.retries.delay_ms(draft.request.caller, agent_id, left_ms)
         if delay_ms is None:
             return False
-        if agent_id in tried:
-            delay_ms = max(delay_ms, self.chance.randint(self.rules.delay_min_ms, self.rules.delay_max_ms))
-        return self._again(draft, task, assignment, delay_ms)
+        self._again(draft, task, agent_id, assignment, max(delay_ms, spread_ms))
+        return True
 
     def wait(self, draft: Draft, task: Task, attempt: Attempt) -> bool:
         """Let a task that surely did not start wait for its agent, where nobody can take it now.
@@ -180,22 +185,23 @@ class Assigner:
             return False
         tried = frozenset(a.agent_id for a in attempts)
         assignment = self.choose(draft.request, draft.intent_of(task), task, tried)
-        if assignment.decision.agent_id in {None, *tried} or (sent and not assignment.idempotent):
+        agent_id = assignment.decision.agent_id
+        if agent_id is None or agent_id in tried or (sent and not assignment.idempotent):
             return False
         ended = AttemptStatus.LAPSED if sent else AttemptStatus.NOT_STARTED
         draft.put_attempt(replace(attempt, status=ended, error_code="agent_gone"))
-        return self._again(draft, task, assignment, 0)
+        self._again(draft, task, agent_id, assignment, 0)
+        return True
 
-    def _again(self, draft: Draft, task: Task, assignment: Assignment, delay_ms: int) -> bool:
+    def _again(
+        self, draft: Draft, task: Task, agent_id: AgentId, assignment: Assignment, delay_ms: int
+    ) -> None:
         decision = assignment.decision
-        if decision.agent_id is None or draft.now_ms + delay_ms >= (task.deadline_ms or 0):
-            return False
         _keep(draft, task, decision, number=len(draft.attempts_of(task.task_id)) + 1)
         # One agent that must not run it twice makes the whole task so.
         idempotent = task.idempotent and assignment.idempotent
         again = replace(task, score=decision.score, idempotent=idempotent)
-        self._attempt(draft, again, decision.agent_id, assignment, delay_ms)
-        return True
+        self._attempt(draft, again, agent_id, assignment, delay_ms)
 
     def _is_long(self, assignment: Assignment) -> bool:
         return assignment.timeout_ms > self.rules.long_after_ms

@@ -52,18 +52,20 @@ class Bookkeeper:
 
     async def accept(self, offer: Offer) -> Change | KeyedRequest:
         """`Ledger.accept`, followed up."""
+        since = self.outbox.now()
         outcome = await self.ledger.accept(offer)
         if isinstance(outcome, Change):
             facts = {"request_id": offer.request_id, "intents": len(outcome.after.intents)}
             logger.info("request.accepted", extra=facts)
-            await self._follow_up(outcome)
+            await self._follow_up(outcome, since)
         return outcome
 
     async def update(self, request_id: RequestId, decide: Decide) -> Change | None:
         """`Ledger.update`, followed up."""
+        since = self.outbox.now()
         change = await self.ledger.update(request_id, decide)
         if change is not None:
-            await self._follow_up(change)
+            await self._follow_up(change, since)
         return change
 
     async def mark_published(self, attempt: Attempt) -> None:
@@ -77,7 +79,7 @@ class Bookkeeper:
         if request.replica != self.outbox.replica:
             await self.channel.wake(request.replica, request.request_id)
 
-    async def _follow_up(self, change: Change) -> None:
+    async def _follow_up(self, change: Change, since: float) -> None:
         self.waiters.touch(change.after.request.request_id)
         for attempt in change.new_attempts():
             logger.info("task.decided", extra=_facts(change, attempt))
@@ -88,7 +90,7 @@ class Bookkeeper:
                 self.outbox.poked.set()
             self.loads.add_open(attempt.agent_id, -1)
             self._count_outcome(change, attempt)
-        self.outbox.offer(change)
+        self.outbox.offer(change, since)
         for attempt in abandoned_attempts(change):
             await self._stop(attempt)
         if has_ended(change):
@@ -134,10 +136,14 @@ def ended_attempts(change: Change) -> Iterator[Attempt]:
 
 
 def abandoned_attempts(change: Change) -> Iterator[Attempt]:
-    """Attempts that this change gave up although their agent may be at them, or get them yet."""
-    for attempt in ended_attempts(change):
+    """Attempts of tasks that this change ended although their agent may be at them, or get them yet."""
+    before = change.before.tasks if change.before else ()
+    were_open = {task.task_id for task in before if not task.status.is_terminal}
+    ended = {t.task_id for t in change.after.tasks if t.status.is_terminal and t.task_id in were_open}
+    for attempt in change.after.attempts:
         may_be_sent = attempt.published_ms is not None or attempt.claimed_by is not None
-        if attempt.status is AttemptStatus.ABANDONED and may_be_sent:
+        given_up = attempt.status in (AttemptStatus.ABANDONED, AttemptStatus.LAPSED)
+        if attempt.task_id in ended and given_up and may_be_sent:
             yield attempt
 
 

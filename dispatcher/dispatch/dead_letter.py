@@ -59,6 +59,11 @@ def may_have_run(task: Task, attempts: Sequence[Attempt]) -> bool:
     )
 
 
+def must_stay(task: Task, attempts: Sequence[Attempt]) -> bool:
+    """Whether only the agent that had it may get it again: the inbox there knows what became of it (I2)."""
+    return may_have_run(task, attempts) and not task.idempotent
+
+
 def dead_lettered(
     state: RequestState, now_ms: int, frame: TaskFrame, reason: DeadReason, assigner: Assigner
 ) -> Step:
@@ -70,7 +75,7 @@ def dead_lettered(
     draft = Draft(state, now_ms)
     task = draft.task(TaskId(frame.task_id))
     attempt = draft.attempt(TaskId(frame.task_id), frame.attempt)
-    is_open = attempt is not None and attempt.status is AttemptStatus.PUBLISHED
+    is_open = attempt is not None and attempt.status.is_open
     if task is None or attempt is None or not is_open or not same_token(attempt.token, frame.token):
         return draft.step()
     if reason is DeadReason.REJECTED:

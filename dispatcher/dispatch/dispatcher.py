@@ -61,7 +61,7 @@ class Dispatcher:
         self.admission.check_total()
         message, session = await self._in_session(message, identity)
         planned = await self.planner.plan(message, session)
-        self.admission.check(intent.capability for intent in planned.plan.intents)
+        self.admission.check((one.capability for one in planned.plan.intents), message.environment)
         request_id = RequestId(new_id())
         arrival = Arrival(
             request_id=request_id,

@@ -60,6 +60,15 @@ def move_on(state: RequestState, now_ms: int, attempt: Attempt, assigner: Assign
     return draft.step()
 
 
+def release(state: RequestState, now_ms: int, attempt: Attempt, assigner: Assigner) -> Step:
+    """This replica claimed the attempt and did not come to send it: it surely was not sent by this claim."""
+    draft = Draft(state, now_ms)
+    current = draft.attempt(attempt.task_id, attempt.number)
+    if current is not None and _is_ours(current, now_ms, assigner):
+        draft.put_attempt(replace(current, claimed_by=None, claimed_until_ms=None))
+    return draft.step()
+
+
 def publish_again(state: RequestState, now_ms: int, attempt: Attempt) -> Step:
     """The broker lost a published attempt: the same attempt is due again, under the same token.
 
@@ -73,11 +82,12 @@ def publish_again(state: RequestState, now_ms: int, attempt: Attempt) -> Step:
     return draft.step()
 
 
-def expire(state: RequestState, now_ms: int, assigner: Assigner) -> Step:
+def expire(state: RequestState, now_ms: int, assigner: Assigner, *, hold_leases: bool = False) -> Step:
     """End what is past its time: attempts lapse, tasks and the request meet their deadlines.
 
-    A lapsed attempt of an idempotent task is followed by another one where I7 allows it; the
-    lapsed attempt's own result still counts if it comes first (I3).
+    With `hold_leases` no lease lapses: of late, renewals could not be heard. A lapsed attempt of an
+    idempotent task is followed by another one where I7 allows it; the lapsed attempt's own result
+    still counts if it comes first (I3).
     """
     draft = Draft(state, now_ms)
     request_over = now_ms >= draft.request.deadline_ms
@@ -87,7 +97,7 @@ def expire(state: RequestState, now_ms: int, assigner: Assigner) -> Step:
         if request_over or (task.deadline_ms is not None and now_ms >= task.deadline_ms):
             _end_task(draft, task)
         else:
-            _lapse_attempts(draft, task, assigner)
+            _lapse_attempts(draft, task, assigner, hold_leases=hold_leases)
     advance(draft, assigner)
     return draft.step()
 
@@ -110,10 +120,10 @@ def _end_task(draft: Draft, task: Task) -> None:
         )
 
 
-def _lapse_attempts(draft: Draft, task: Task, assigner: Assigner) -> None:
+def _lapse_attempts(draft: Draft, task: Task, assigner: Assigner, *, hold_leases: bool) -> None:
     for attempt in draft.attempts_of(task.task_id):
-        lapse_ms = attempt.lapse_ms
-        if attempt.status is AttemptStatus.PUBLISHED and lapse_ms is not None and draft.now_ms >= lapse_ms:
+        held = hold_leases and attempt.lease_ms is not None and attempt.started_ms is not None
+        if not held and _is_over(attempt, draft.now_ms):
             again = assigner.try_again(draft, draft.task_of(attempt), surely_not_started=False)
             if not again and _may_find_somebody(draft, attempt, assigner):
                 draft.put_attempt(replace(attempt, lapse_ms=draft.now_ms + LOOK_AGAIN_MS))
@@ -121,6 +131,11 @@ def _lapse_attempts(draft: Draft, task: Task, assigner: Assigner) -> None:
             draft.put_attempt(replace(attempt, status=AttemptStatus.LAPSED, error_code="timeout"))
             if not again:
                 _wait_for_the_late(draft, attempt, assigner)
+
+
+def _is_over(attempt: Attempt, now_ms: int) -> bool:
+    lapses = attempt.status is AttemptStatus.PUBLISHED and attempt.lapse_ms is not None
+    return lapses and now_ms >= (attempt.lapse_ms or 0)
 
 
 def _may_find_somebody(draft: Draft, attempt: Attempt, assigner: Assigner) -> bool:

@@ -102,12 +102,14 @@ class OutcomeCount:
 class DeadEntry:
     """A dead letter: a task that ended without success, or a frame that belongs to none.
 
-    `dead_id` is the task's id, or the frame's own. `retried_as` is the newest request that repeats
-    the task. `frame` is there for frames alone, everything about a task for tasks alone.
+    `dead_id` is the task's id, or the frame's own; `age_ms` is the time since it ended. `retried_as`
+    is the newest request that repeats the task. `frame` is there for frames alone, everything about
+    a task for tasks alone.
     """
 
     dead_id: str
     ended_ms: int
+    age_ms: int
     error_code: str | None
     caller: CallerId | None = None
     request_id: RequestId | None = None

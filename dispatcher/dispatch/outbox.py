@@ -22,26 +22,33 @@ class Outbox:
         self.poked = asyncio.Event()
         """Set when the ledger holds attempts that could go out now: the relay looks at once."""
 
-    def offer(self, change: Change) -> None:
-        """Take the attempts that a commit of this replica created and claimed."""
+    def now(self) -> float:
+        """The monotonic time that `offer` and `put` count from."""
+        return self._clock.monotonic()
+
+    def offer(self, change: Change, since: float) -> None:
+        """Take the attempts that a commit of this replica created and claimed.
+
+        Budget and claim run from `since`, a time before the commit began: it may have taken long.
+        """
         for attempt in change.new_attempts():
             if attempt.claimed_by == self.replica:
-                self.put(due_of(change.after, attempt, change.now_ms))
+                self.put(due_of(change.after, attempt, change.now_ms), since)
 
-    def put(self, due: Due) -> None:
-        """Queue one claimed attempt, unless it is queued already."""
+    def put(self, due: Due, since: float) -> None:
+        """Queue one attempt that was claimed no earlier than `since`, unless it is queued already."""
         key = (due.attempt.task_id, due.attempt.number)
         if key in self._held:
             return
         try:
-            self._queue.put_nowait((due, self._clock.monotonic()))
+            self._queue.put_nowait((due, since))
         except asyncio.QueueFull:
             logger.warning("outbox.full", extra={"task_id": due.task.task_id})
         else:
             self._held.add(key)
 
     async def take(self) -> tuple[Due, int]:
-        """The next attempt to publish, and for how many milliseconds it was queued."""
+        """The next attempt to publish, and for how many milliseconds it has been claimed."""
         due, queued_at = await self._queue.get()
         self._held.discard((due.attempt.task_id, due.attempt.number))
         return due, round((self._clock.monotonic() - queued_at) * 1000)

@@ -9,13 +9,14 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from dispatcher.channel.channel import Channel
 from dispatcher.clock import Clock
 from dispatcher.dispatch.assign import Assigner
 from dispatcher.dispatch.bookkeeper import Bookkeeper
-from dispatcher.dispatch.expire import move_on, not_delivered
+from dispatcher.dispatch.expire import move_on, not_delivered, release
 from dispatcher.dispatch.ledger import Due
 from dispatcher.dispatch.outbox import Outbox
 from dispatcher.dispatch.task_frame import task_frame
@@ -82,6 +83,9 @@ class Relay:
         frame = task_frame(due, self.rules.reply_to, queued_ms)
         if queued_ms >= self.rules.stale_ms or frame.budget_ms == 0:
             logger.warning("task.stale", extra=_facts(due))
+            await self.books.update(
+                due.attempt.request_id, partial(release, attempt=due.attempt, assigner=self.assigner)
+            )
             return
         if not self._is_granted(due):
             await self._give_back(due, "unauthorised")
@@ -129,13 +133,14 @@ class Relay:
         if not room:
             return 0
         paces = {agent: pace for agent in room if (pace := self.capacities.pace(agent)) is not None}
+        since = self.outbox.now()
         found = await ledger.claim_due(
             self.outbox.replica, room, self.assigner.rules.claim_ms / 1000, paces=paces
         )
         gone: list[Due] = []
         for due in found:
             if self.capacities.capacity(due.attempt.agent_id):
-                self.outbox.put(due)
+                self.outbox.put(due, since)
             else:
                 gone.append(due)
         await asyncio.gather(*map(self._move, gone))

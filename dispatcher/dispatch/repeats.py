@@ -2,20 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from dispatcher.dispatch.accept import Arrival, Repetition, first_step, new_state
 from dispatcher.dispatch.assign import Assigner, Assignment
 from dispatcher.dispatch.bookkeeper import Bookkeeper
-from dispatcher.dispatch.dead_letter import CODES, Cause, may_have_run
+from dispatcher.dispatch.dead_letter import CODES, Cause, may_have_run, must_stay
 from dispatcher.dispatch.ledger import DeadEntry, DeadQuery, KeyedRequest, Offer
 from dispatcher.dispatch.planning import Planner
-from dispatcher.dispatch.request import Attempt, ChatMessage, Request, RequestState, Task
+from dispatcher.dispatch.request import ChatMessage, Request, RequestState, Task
 from dispatcher.dispatch.selection import Selection
 from dispatcher.errors import RequestError
 from dispatcher.identifiers import AgentId, RequestId, idempotency_key, new_id
 from dispatcher.intents.plan import Intent
+from dispatcher.protocol.topology import DEAD_LETTER_TTL_MS
 from dispatcher.routing.decision import Rejection
+
+INBOXES_REMEMBER_MS = DEAD_LETTER_TTL_MS
+"""How long after a task ended its agent surely knows how; a day less than inboxes keep it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +70,23 @@ class Repeats:
         if entry.retried_as is not None:
             raise _retried(entry.retried_as)
         task = next(task for task in state.tasks if task.task_id == entry.dead_id)
+        if must_stay(task, state.attempts_of(task.task_id)):
+            if to not in {None, task.agent_id}:
+                raise _may_have_run(f"It may have run at {task.agent_id}; only that agent can tell.")
+            await self._check_age(entry, task)
+            to = task.agent_id
         return await self._again(state, task, to)
+
+    async def _check_age(self, entry: DeadEntry, task: Task) -> None:
+        """Raise where the agent may have forgotten what it did; counts from the first time."""
+        if task.repeat:
+            # The first task's id and its key are made alike; a key that a caller chose leads nowhere.
+            first_id = (task.idempotency_key or "").replace(":", ".")
+            entries = await self.books.ledger.dead(DeadQuery(dead_id=first_id, limit=1))
+        else:
+            entries = (entry,)
+        if not entries or entries[0].age_ms >= INBOXES_REMEMBER_MS:
+            raise _may_have_run("It may have run, and its agent may have forgotten it.")
 
     async def _again(self, state: RequestState, task: Task, to: AgentId | None) -> RequestId:
         message = _message(state.request, state.intents[task.position], task)
@@ -81,7 +100,10 @@ class Repeats:
             plan=planned.plan,
             repeats=Repetition(idempotency_key=key, number=task.repeat + 1),
         )
-        assignment = self._assign(arrival, task, state.attempts_of(task.task_id), to)
+        may_be_done = may_have_run(task, state.attempts_of(task.task_id))
+        assignment = self._assign(arrival, to, task.agent_id if may_be_done else None)
+        if may_be_done and not assignment.idempotent and assignment.decision.agent_id != task.agent_id:
+            raise _may_have_run("It may have run elsewhere, and this agent must not run it twice.")
         assigner = replace(self.assigner, choose=lambda *_: assignment)
         outcome = await self.books.accept(
             Offer(
@@ -96,40 +118,25 @@ class Repeats:
             raise _retried(outcome.request_id)
         return request_id
 
-    def _assign(
-        self, arrival: Arrival, task: Task, attempts: Sequence[Attempt], to: AgentId | None
-    ) -> Assignment:
-        """Who gets the dead task, decided before anything is stored; nobody starts it a second time (I2)."""
-        may_be_done = may_have_run(task, attempts)
-        stays = may_be_done and not task.idempotent
-        if stays and to not in {None, task.agent_id}:
-            raise _must_stay(task)
-        wanted = task.agent_id if stays else to
+    def _assign(self, arrival: Arrival, to: AgentId | None, knows: AgentId | None) -> Assignment:
+        """Who gets it, decided before anything is stored: if nobody is named, best who `knows` of it."""
         (intent,) = arrival.plan.intents
         state = new_state(arrival, 0, self.assigner)
         asked = (state.request, intent, state.tasks[0], frozenset[AgentId]())
-        choose = self.selection.choose if wanted is None else partial(self.selection.choose_only, wanted)
-        assignment = choose(*asked)
-        found = _found(assignment)
-        if may_be_done and not assignment.idempotent and found != task.agent_id:
-            raise _must_stay(task)
+        one = to or knows
+        assignment = self.selection.choose_only(one, *asked) if one else self.selection.choose(*asked)
+        if to is None and assignment.decision.agent_id is None:
+            assignment = self.selection.choose(*asked)
+        decision = assignment.decision
+        if decision.reason == Rejection.NOT_GRANTED:
+            raise RequestError("Its caller may not use the capability any more.", code="caller_not_granted")
+        if decision.agent_id is None:
+            raise RequestError(f"Nobody gets it now: {decision.reason}.", code="agent_unavailable")
         return assignment
 
 
-def _found(assignment: Assignment) -> AgentId:
-    decision = assignment.decision
-    if decision.reason == Rejection.NOT_GRANTED:
-        raise RequestError("Its caller may not use the capability any more.", code="caller_not_granted")
-    if decision.agent_id is None:
-        raise RequestError(f"Nobody gets it now: {decision.reason}.", code="agent_unavailable")
-    return decision.agent_id
-
-
-def _must_stay(task: Task) -> RequestError:
-    return RequestError(
-        f"It may have run at {task.agent_id} and must not run twice; only that agent can tell.",
-        code="may_have_run",
-    )
+def _may_have_run(reason: str) -> RequestError:
+    return RequestError(reason, code="may_have_run")
 
 
 def _retried(request_id: RequestId) -> RequestError:

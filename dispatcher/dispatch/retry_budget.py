@@ -16,9 +16,8 @@ from dispatcher.identifiers import AgentId, CallerId
 class RetryRules:
     """`burst` tokens fill a bucket at one per `every_s` seconds.
 
-    In any `window_s` seconds at most `floor` + `share` × first attempts are made again. Nothing is
-    reserved further ahead than `horizon_s`: a task that would have to wait longer is not tried
-    again. Of more than `buckets` pairs the one unused longest is forgotten, and starts full again.
+    In any `window_s` seconds at most `floor` + `share` × first attempts are made again. Of more
+    than `buckets` pairs the one unused longest is forgotten, and starts full again.
     """
 
     every_s: float = 0.3
@@ -26,7 +25,6 @@ class RetryRules:
     share: float = 0.2
     floor: int = 20
     window_s: float = 10.0
-    horizon_s: float = 60.0
     buckets: int = 10_000
 
 
@@ -47,16 +45,16 @@ class RetryBudget:
         self._firsts[int(self._clock.monotonic())] += 1
         self._forget()
 
-    def delay_ms(self, caller: CallerId, agent_id: AgentId) -> int | None:
+    def delay_ms(self, caller: CallerId, agent_id: AgentId, within_ms: int) -> int | None:
         """Reserve one more attempt of this caller at this agent: the milliseconds it has to wait.
 
-        None, with nothing reserved, where it would have to wait too long.
+        None, with nothing reserved, where it would have to wait for `within_ms` or longer.
         """
         self._forget()
         now = self._clock.monotonic()
         full_at = max(self._full_at.get((caller, agent_id), now), now) + self._rules.every_s
         at = self._window_allows(max(now, full_at - self._rules.burst * self._rules.every_s))
-        if at - now > self._rules.horizon_s:
+        if (at - now) * 1000 >= within_ms:
             return None
         self._remember(caller, agent_id, full_at)
         insort(self._again, at)

@@ -20,7 +20,7 @@ MAX_QUESTIONS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """A value of the context and the session's version that it came with."""
+    """A value of the context and the session's version that it came with; None for one that was removed."""
 
     value: object
     version: int
@@ -54,7 +54,7 @@ class Session:
 
     def values(self) -> dict[str, object]:
         """The context as requests see it."""
-        return {key: remembered.value for key, remembered in self.context.items()}
+        return {key: kept.value for key, kept in self.context.items() if kept.value is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +87,11 @@ def apply(session: Session, change: SessionChange) -> Applied:
     version = session.version + 1
     conflicts = tuple(key for key in change.update if _is_newer(session, key, change.seen_version))
     taken = {key: value for key, value in change.update.items() if key not in conflicts}
-    context = {key: kept for key, kept in session.context.items() if key not in taken}
+    context = dict(session.context)
     context |= {
-        key: Remembered(value=value, version=version) for key, value in taken.items() if value is not None
+        key: Remembered(value=value, version=version)
+        for key, value in taken.items()
+        if value is not None or key in context
     }
     too_large = bool(taken) and not _fits(context)
     questions = session.questions if change.questions is None else change.questions[:MAX_QUESTIONS]
@@ -97,7 +99,7 @@ def apply(session: Session, change: SessionChange) -> Applied:
         session,
         version=version,
         user_id=change.user_id or session.user_id,
-        context=session.context if too_large else context,
+        context=session.context if too_large else _without_old_removals(context),
         questions=questions,
     )
     return Applied(session=after, conflicts=conflicts, too_large=too_large)
@@ -130,5 +132,12 @@ def _is_newer(session: Session, key: str, seen_version: int) -> bool:
 
 
 def _fits(context: Mapping[str, Remembered]) -> bool:
-    size = len(orjson.dumps({key: kept.value for key, kept in context.items()}))
-    return len(context) <= MAX_KEYS and size <= MAX_CONTEXT_BYTES
+    values = {key: kept.value for key, kept in context.items() if kept.value is not None}
+    return len(values) <= MAX_KEYS and len(orjson.dumps(values)) <= MAX_CONTEXT_BYTES
+
+
+def _without_old_removals(context: Mapping[str, Remembered]) -> dict[str, Remembered]:
+    """Of the keys that were removed, the MAX_KEYS latest are known as such."""
+    removed = [key for key, kept in context.items() if kept.value is None]
+    removed.sort(key=lambda key: context[key].version, reverse=True)
+    return {key: kept for key, kept in context.items() if key not in removed[MAX_KEYS:]}

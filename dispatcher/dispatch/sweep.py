@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+from dispatcher.clock import Clock
 from dispatcher.dispatch.assign import Assigner
 from dispatcher.dispatch.bookkeeper import Bookkeeper
 from dispatcher.dispatch.expire import expire, publish_again
@@ -27,6 +28,25 @@ class Idleness(Protocol):
         ...
 
 
+class Steadiness:
+    """Whether ledger and channel have worked long enough for every lease to be renewed again."""
+
+    def __init__(self, clock: Clock, quiet_s: float) -> None:
+        self._clock = clock
+        self._quiet_s = quiet_s
+        self._broken_at = clock.monotonic()
+
+    def note(self, *, works: bool) -> None:
+        """How it is at this moment."""
+        if not works:
+            self._broken_at = self._clock.monotonic()
+
+    @property
+    def lasts(self) -> bool:
+        """Nothing was seen broken for that long; a replica that just started has seen nothing yet."""
+        return self._clock.monotonic() - self._broken_at >= self._quiet_s
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
     """One look at a time; several replicas may look at once, row locks keep their changes apart."""
@@ -35,11 +55,21 @@ class Sweep:
     assigner: Assigner
     agents: Idleness
     lost_after_s: float
+    steadiness: Steadiness
 
     async def look(self) -> int:
-        """End overdue attempts, tasks and requests; the number of requests touched."""
-        overdue = await self.books.ledger.overdue(BATCH)
-        await self._all(overdue, lambda state, now: expire(state, now, self.assigner))
+        """End overdue attempts, tasks and requests; the number of requests touched.
+
+        After an outage leases get the time to be renewed before they lapse.
+        """
+        try:
+            overdue = await self.books.ledger.overdue(BATCH)
+        except UnavailableError:
+            self.steadiness.note(works=False)
+            raise
+        self.steadiness.note(works=self.books.channel.is_ready())
+        held = not self.steadiness.lasts
+        await self._all(overdue, partial(expire, assigner=self.assigner, hold_leases=held))
         return len(overdue)
 
     async def reconcile(self) -> int:

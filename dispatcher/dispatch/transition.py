@@ -37,7 +37,12 @@ ATTEMPT_TRANSITIONS: Mapping[AttemptStatus, frozenset[AttemptStatus]] = {
     AttemptStatus.DUE: frozenset(AttemptStatus),
     AttemptStatus.PUBLISHED: frozenset(AttemptStatus),
     AttemptStatus.LAPSED: frozenset(
-        {AttemptStatus.SUCCEEDED, AttemptStatus.FAILED, AttemptStatus.NOT_STARTED}
+        {
+            AttemptStatus.SUCCEEDED,
+            AttemptStatus.FAILED,
+            AttemptStatus.NOT_STARTED,
+            AttemptStatus.PUBLISHED,
+        }
     ),
     AttemptStatus.NOT_STARTED: frozenset({AttemptStatus.SUCCEEDED, AttemptStatus.FAILED}),
     AttemptStatus.FAILED: frozenset({AttemptStatus.SUCCEEDED}),
@@ -47,7 +52,7 @@ ATTEMPT_TRANSITIONS: Mapping[AttemptStatus, frozenset[AttemptStatus]] = {
 """A result may come before the confirmation of its publish, and after its attempt was given up.
 
 PUBLISHED goes back to DUE where the broker lost it, and stays as it is when the agent renews its
-lease; DUE may follow DUE (a claim given back).
+lease, or renews it after all: LAPSED may become PUBLISHED. DUE may follow DUE (a claim given back).
 """
 
 

@@ -45,7 +45,9 @@ class ResultRoutes:
         sender = sending_agent(identity_of(request))
         settlement = await self._parts.accept_result(TaskId(task_id), body, sender)
         if settlement is Settlement.DEAD:
-            raise RequestError("This is neither a result nor a signal frame of that task.", code="unreadable_result")
+            raise RequestError(
+                "This is neither a result nor a signal frame of that task.", code="unreadable_result"
+            )
         if settlement is Settlement.REQUEUE:
             raise UnavailableError("what was posted can't be stored now")
         return Response(status_code=204)

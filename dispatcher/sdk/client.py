@@ -18,7 +18,8 @@ from dispatcher.clock import Clock, SystemClock
 from dispatcher.errors import DispatcherError, UnavailableError
 from dispatcher.identifiers import new_id
 from dispatcher.sdk.client_stream import SILENCE_S, Event, Following, RefusedResponseError
-from dispatcher.sdk.direct_calls import DirectCalls, DirectRules, Lost
+from dispatcher.sdk.direct_calls import DirectCalls, DirectRules
+from dispatcher.sdk.direct_task import Lost
 from dispatcher.sdk.known_routes import Wish
 from dispatcher.sdk.request_answer import ChatOptions, RequestAnswer, RouteOptions, StreamOptions
 from dispatcher.sdk.transport import HttpRequest, HttpResponse, HttpTransport, NotReachedError, Transport
@@ -109,9 +110,9 @@ class Client:
     async def stream(self, message: str, **options: Unpack[StreamOptions]) -> AsyncGenerator[Event]:
         """Post a message and yield what happens to it, up to and with its `answer`.
 
-        A lost connection is taken up again after the last event that was seen; no agent is asked
-        in a gateway's place. Close the generator
-        (`contextlib.aclosing`) to stop listening; the request goes on, `cancel` ends it.
+        A lost connection is taken up again after the last event that was seen; no agent is asked in a
+        gateway's place. Close the generator (`contextlib.aclosing`) to stop listening; the request
+        goes on, `cancel` ends it.
         """
         body = dict(options)
         key = body.pop("idempotency_key", None) or new_id()
@@ -164,10 +165,7 @@ class Client:
         `CallError` with the code `not_found` where the capability is unknown or not granted.
         """
         wish = Wish(capability=capability, environment=environment)
-        document = await self._ask_route(wish)
-        if self._direct is not None:
-            self._direct.learn(wish, document)
-        return document
+        return await (self._ask_route(wish) if self._direct is None else self._direct.fetch(wish))
 
     async def direct_keys(self, agent_id: str) -> dict[str, Any]:
         """The agent's keys for direct calls, for `DirectGate.renew`; needs the agent's own key."""

@@ -8,21 +8,20 @@ answers from its inbox.
 
 import asyncio
 import logging
-import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
 from dispatcher.clock import Clock
 from dispatcher.errors import ConfigurationError, DispatcherError, OutcomeUnknownError, UnavailableError
-from dispatcher.identifiers import CallerId, Capability, callers_key, new_id
 from dispatcher.protocol.direct import TICKET_HEADER
-from dispatcher.protocol.frames import ResultFrame, TaskContext, TaskFrame, TaskPayload
+from dispatcher.protocol.frames import ResultFrame, TaskFrame
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
 from dispatcher.sdk.direct_reply import Fate, answer_of, read_reply
+from dispatcher.sdk.direct_task import Lost, Tries, task_of, wish_of
 from dispatcher.sdk.known_routes import DirectWay, KnownAgent, KnownRoutes, Route, Wish
 from dispatcher.sdk.request_answer import ChatOptions, RequestAnswer
 from dispatcher.sdk.transport import EndpointTransport, HttpRequest, NotReachedError, Transport
@@ -59,35 +58,8 @@ class DirectRules:
             raise ConfigurationError(f"direct calls have 1 to {MOST_ATTEMPTS} attempts")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
-    """A message that no gateway answered.
-
-    `key` is the idempotency key it was posted with. `surely` says that no gateway can have accepted
-    anything under that key.
-    """
-
-    message: str
-    options: ChatOptions
-    key: str
-    surely: bool
-    wait_s: float
-
-
-@dataclass(slots=True, kw_only=True)
-class _Tries:
-    """What the calls for one message came to, so far."""
-
-    until: float
-    count: int = 0
-    is_unsure: bool = False
-    failed: RequestAnswer | None = None
-    request_id: str = field(default_factory=new_id)
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
-
-
 class DirectCalls:
-    """Remembers routes, and calls agents. `ask` gets a route from a gateway, as `Client.candidates` does."""
+    """Remembers routes, and calls agents. `ask` gets a route from a gateway, or raises what it says."""
 
     def __init__(
         self,
@@ -108,9 +80,20 @@ class DirectCalls:
 
     def used(self, options: ChatOptions) -> None:
         """A gateway took a message with these options: its capability is worth remembering."""
-        wish = _wish(options)
+        wish = wish_of(options)
         if wish is not None and self._known.wish(wish):
             self._wanted.set()
+
+    async def fetch(self, wish: Wish) -> dict[str, Any]:
+        """Ask a gateway, and remember its answer; where it denies the capability, forget what was known."""
+        try:
+            document = await self._ask(wish)
+        except DispatcherError as error:
+            if error.error_code in _NOTHING_THERE:
+                self._known.drop(wish)
+            raise
+        self.learn(wish, document)
+        return document
 
     def learn(self, wish: Wish, document: dict[str, Any]) -> None:
         """Remember what a gateway answered."""
@@ -147,11 +130,9 @@ class DirectCalls:
     async def _refresh(self, wish: Wish) -> bool:
         """Ask once more; False where no gateway answers, so that there is no use in asking for others."""
         try:
-            self.learn(wish, await self._ask(wish))
+            await self.fetch(wish)
         except DispatcherError as error:
             _log.info("route.not_refreshed", extra={"reason": error.error_code})
-            if error.error_code in _NOTHING_THERE:
-                self._known.drop(wish)
             return not isinstance(error, UnavailableError)
         return True
 
@@ -160,12 +141,12 @@ class DirectCalls:
 
         Raises `OutcomeUnknownError` where an agent may have done it and did not say.
         """
-        wish = _wish(lost.options)
+        wish = wish_of(lost.options)
         now = self._clock.monotonic()
         route = None if wish is None else self._known.find(wish, self._rules.keep_s, now)
         if route is None:
             return None
-        tries = _Tries(until=now + lost.wait_s)
+        tries = Tries(until=now + lost.wait_s)
         for agent in route.candidates:
             if agent.direct is None or not (lost.surely or agent.idempotent):
                 continue
@@ -179,7 +160,7 @@ class DirectCalls:
         return tries.failed
 
     async def _try(
-        self, lost: Lost, route: Route, agent: KnownAgent, way: DirectWay, tries: _Tries
+        self, lost: Lost, route: Route, agent: KnownAgent, way: DirectWay, tries: Tries
     ) -> RequestAnswer | None:
         """The answer that ends it; None where the next agent may be asked."""
         began = self._clock.monotonic()
@@ -187,7 +168,7 @@ class DirectCalls:
         if tries.count >= self._rules.attempts or budget_s < SHORTEST_S:
             return None
         tries.count += 1
-        task = _task(lost, route, agent, tries, round(budget_s * 1000))
+        task = task_of(lost, route, agent, tries, round(budget_s * 1000))
         reply = await self._call(task, way, budget_s + ANSWER_S)
         facts = {"agent_id": agent.agent_id, "capability": task.capability, "task_id": task.task_id}
         said = reply.value if isinstance(reply, Fate) else reply.status.value
@@ -220,38 +201,3 @@ class DirectCalls:
             return Fate.NOT_RUN
         except UnavailableError:
             return Fate.UNKNOWN
-
-
-def _wish(options: ChatOptions) -> Wish | None:
-    capability = options.get("capability")
-    return Wish(capability=capability, environment=options.get("environment")) if capability else None
-
-
-def _task(lost: Lost, route: Route, agent: KnownAgent, tries: _Tries, budget_ms: int) -> TaskFrame:
-    """The frame of one call: its fields are those of the context that the capability takes by name."""
-    options = lost.options
-    context = options.get("context", {})
-    caller, capability = CallerId(route.caller), Capability(route.capability)
-    return TaskFrame(
-        request_id=tries.request_id,
-        task_id=f"{tries.request_id}.0",
-        attempt=tries.count,
-        idempotency_key=callers_key(caller, capability, lost.key, lost.message),
-        token=tries.token,
-        agent_id=agent.agent_id,
-        capability=capability,
-        payload=TaskPayload(
-            text=lost.message, input={name: context[name] for name in route.inputs if name in context}
-        ),
-        context=TaskContext(
-            caller=caller,
-            session_id=options.get("session_id"),
-            user_id=options.get("user_id"),
-            language=options.get("language"),
-            environment=options.get("environment"),
-            data=context,
-        ),
-        budget_ms=budget_ms,
-        start_within_ms=budget_ms,
-        reply_to="",
-    )

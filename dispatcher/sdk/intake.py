@@ -23,7 +23,7 @@ from dispatcher.sdk.envelope import envelope_of
 from dispatcher.sdk.in_hand import InHand
 from dispatcher.sdk.load_window import LoadWindow
 from dispatcher.sdk.parts import Parts
-from dispatcher.sdk.runs import Arrival, Runs
+from dispatcher.sdk.runs import LEASE_UNCONFIRMED, Arrival, Runs
 from dispatcher.sdk.telling import Teller
 
 _log = logging.getLogger(__name__)
@@ -77,21 +77,39 @@ class Intake:
         settlement = Settlement.REQUEUE
         with self._in_hand.one_more():
             try:
-                settlement = await self._settlement(delivery, since, group)
-            except DispatcherError as error:
-                _log.warning("task.given_back", extra={"reason": error.error_code})
-                await self._parts.clock.sleep(self._parts.rules.pause_s)
-            except Exception:  # noqa: BLE001 - one delivery must not stop the others
-                _log.exception("task.given_back", extra={"reason": "internal_error"})
-                await self._parts.clock.sleep(self._parts.rules.pause_s)
+                task = _read(delivery.body, self._parts.agent.agent_id)
+                if task is None:
+                    settlement = Settlement.DEAD
+                else:
+                    settlement = await self._persistently(task, delivery, since, group)
             finally:
                 await delivery.settle(settlement)
 
-    async def _settlement(self, delivery: Delivery, since: float, group: asyncio.TaskGroup) -> Settlement:
-        task = _read(delivery.body, self._parts.agent.agent_id)
-        if task is None:
-            return Settlement.DEAD
+    async def _persistently(
+        self, task: TaskFrame, delivery: Delivery, since: float, group: asyncio.TaskGroup
+    ) -> Settlement:
+        """Try again here what fails, an inbox that can't be reached say, while the task's budget lasts.
 
+        Each giving back counts towards the delivery limit, and at the limit a task is taken for poison.
+        Without a lease it belongs to others, and is given back at once.
+        """
+        until = since + task.budget_ms / 1000
+        while True:
+            try:
+                return await self._settlement(task, delivery, since, group)
+            except DispatcherError as error:
+                _log.warning("task.not_begun", extra={"task_id": task.task_id, "reason": error.error_code})
+                if error.error_code == LEASE_UNCONFIRMED:
+                    return Settlement.REQUEUE
+            except Exception:  # noqa: BLE001 - one delivery must not stop the others
+                _log.exception("task.not_begun", extra={"task_id": task.task_id, "reason": "internal_error"})
+            await self._parts.clock.sleep(self._parts.rules.pause_s)
+            if delivery.is_lost or self._parts.clock.monotonic() >= until:
+                return Settlement.REQUEUE
+
+    async def _settlement(
+        self, task: TaskFrame, delivery: Delivery, since: float, group: asyncio.TaskGroup
+    ) -> Settlement:
         def is_lost() -> bool:
             return delivery.is_lost
 

@@ -63,10 +63,7 @@ class InstanceIdentity:
 
 
 class Membership:
-    """Keeps one instance registered, and its fence closed while it may have lost its lease.
-
-    `running` tells the tasks in hand, for heartbeats.
-    """
+    """Keeps one instance registered. `running` tells the tasks in hand, for heartbeats."""
 
     def __init__(
         self,
@@ -76,7 +73,6 @@ class Membership:
         *,
         window: LoadWindow,
         running: Callable[[], int],
-        fence: Fence | None = None,
         backoff: BackoffRules | None = None,
     ) -> None:
         self._identity = identity
@@ -84,7 +80,8 @@ class Membership:
         self._clock = clock
         self._window = window
         self._running = running
-        self._fence = fence or Fence(clock)
+        self.fence = Fence(clock)
+        """Open while the lease surely holds."""
         self._backoff = backoff or BackoffRules()
         self._lease: RegisteredFrame | None = None
         self._superseded_at: float | None = None
@@ -118,7 +115,7 @@ class Membership:
         async with asyncio.TaskGroup() as group:
             beating = group.create_task(self._keep_beating())
             reason = await self._loss()
-            self._fence.lose()
+            self.fence.lose()
             beating.cancel()
         _log.warning("lease.lost", extra={**self._facts(), "reason": reason})
         if reason == "lease_superseded":
@@ -163,13 +160,13 @@ class Membership:
         """
         while True:
             await self._clock.sleep(self._heartbeat_s)
-            await self._fence.wanted((CHECK_EVERY - 1) * self._heartbeat_s)
+            await self.fence.wanted((CHECK_EVERY - 1) * self._heartbeat_s)
             if self._draining:
                 continue
             asked_at = self._clock.monotonic()
             reply = await self._ask(self.heartbeat())
             if isinstance(reply, AcknowledgedFrame):
-                self._fence.confirm(asked_at, self._holds_s)
+                self.fence.confirm(asked_at, self._holds_s)
             if isinstance(reply, RefusedFrame) and reply.code in _LOST and not self._draining:
                 return reply.code
 
@@ -202,7 +199,7 @@ class Membership:
 
     def _accept(self, granted: RegisteredFrame, asked_at: float) -> None:
         self._lease = granted
-        self._fence.confirm(asked_at, self._holds_s)
+        self.fence.confirm(asked_at, self._holds_s)
         _log.info("registration.granted", extra={**self._facts(), "heartbeat_ms": granted.heartbeat_ms})
         for warning in granted.warnings:
             _log.warning("registration.warning", extra={**self._facts(), "warning": warning})

@@ -23,6 +23,8 @@ from dispatcher.sdk.running import Running, ending
 from dispatcher.sdk.telling import Teller
 
 _log = logging.getLogger(__name__)
+LEASE_UNCONFIRMED = "lease_unconfirmed"
+"""The code of what is not begun because the instance may have been succeeded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +71,12 @@ class Runs:
         if handler is None:
             return failure("unknown_capability", f"no handler for {task.capability}", can_retry=True)
         while True:
+            await self._behind_no_fence(arrival)
+            # From here on to the note that it runs here nothing is awaited, or two copies would pass.
             if not await self._here_no_more(arrival):
                 return failure("timeout", "an earlier run has not ended", can_retry=handler.idempotent)
             if await self._joined(arrival):
                 return Settlement.ACK
-            await self._behind_no_fence(arrival)
             answer = await self._attempt(arrival, handler, group)
             if answer is not None:
                 return answer
@@ -196,7 +199,7 @@ class Runs:
 
 
 def _fenced() -> UnavailableError:
-    return UnavailableError("the lease was not confirmed", code="lease_unconfirmed")
+    return UnavailableError("the lease was not confirmed", code=LEASE_UNCONFIRMED)
 
 
 def _claim(running: Running, left: float, refusal: Outcome | None) -> Claim:

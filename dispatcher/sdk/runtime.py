@@ -15,7 +15,6 @@ from dispatcher.errors import DispatcherError, first_error
 from dispatcher.identifiers import InstanceId, new_id
 from dispatcher.protocol.link import Link
 from dispatcher.sdk.agent import Agent, ChannelKind, checked_name
-from dispatcher.sdk.fence import Fence
 from dispatcher.sdk.handler_thread import HandlerThread
 from dispatcher.sdk.inbox import Inbox
 from dispatcher.sdk.intake import Intake
@@ -63,14 +62,13 @@ class Runtime:
         clock = clock or SystemClock()
         self._agent, self._link, self._options, self._clock = agent, link, options, clock
         self._handlers = HandlerThread(agent.max_load)
-        window, fence = LoadWindow(), Fence(clock)
+        window = LoadWindow()
         self._membership = Membership(
             _identity(agent, inbox, options),
             link,
             clock,
             window=window,
             running=lambda: self._handlers.running,
-            fence=fence,
         )
         parts = Parts(
             agent=agent,
@@ -80,7 +78,7 @@ class Runtime:
             handlers=self._handlers,
             clock=clock,
             rules=options.intake,
-            fence=fence,
+            fence=self._membership.fence,
         )
         self._intake = Intake(parts, window)
         self._leftovers = Leftovers(parts)

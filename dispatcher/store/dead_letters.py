@@ -46,7 +46,7 @@ def _tasks(wanted: DeadQuery) -> Select[Any]:
     )
     newest = same.order_by(_REPEATS.c.repeat.desc()).limit(1).scalar_subquery()
     query = (
-        select(tasks, attempted.label("attempts"), newest.label("retried_as"))
+        select(tasks, attempted.label("attempts"), newest.label("retried_as"), now_ms().label("now_ms"))
         .where(_DEAD, attempted > 0, *_filters(wanted, tasks.c.error_code))
         .order_by(tasks.c.finished_ms.desc(), tasks.c.task_id.desc())
         .limit(wanted.limit)
@@ -62,7 +62,7 @@ def _tasks(wanted: DeadQuery) -> Select[Any]:
 
 def _frames(wanted: DeadQuery) -> Select[Any]:
     query = (
-        select(dead_frames)
+        select(dead_frames, now_ms().label("now_ms"))
         .where(*_filters(wanted, dead_frames.c.reason))
         .order_by(dead_frames.c.recorded_ms.desc(), dead_frames.c.dead_id.desc())
         .limit(wanted.limit)
@@ -81,6 +81,7 @@ def _of_task(row: RowMapping) -> DeadEntry:
     return DeadEntry(
         dead_id=row["task_id"],
         ended_ms=row["finished_ms"],
+        age_ms=row["now_ms"] - row["finished_ms"],
         error_code=row["error_code"],
         caller=CallerId(row["caller"]),
         request_id=RequestId(row["request_id"]),
@@ -95,4 +96,10 @@ def _of_task(row: RowMapping) -> DeadEntry:
 
 def _of_frame(row: RowMapping) -> DeadEntry:
     frame = DeadFrame(**{name: row[name] for name in DeadFrame.__slots__})
-    return DeadEntry(dead_id=frame.dead_id, ended_ms=row["recorded_ms"], error_code=frame.reason, frame=frame)
+    return DeadEntry(
+        dead_id=frame.dead_id,
+        ended_ms=row["recorded_ms"],
+        age_ms=row["now_ms"] - row["recorded_ms"],
+        error_code=frame.reason,
+        frame=frame,
+    )

@@ -83,7 +83,8 @@ def published(attempts: Sequence[Attempt], then: Decide | None = None) -> Decide
 def _publish(state: RequestState, published: Attempt, now: int) -> RequestState:
     key = (published.task_id, published.number)
     deadline = next((t.deadline_ms for t in state.tasks if t.task_id == published.task_id), None)
-    lapse = now + published.timeout_ms
+    # Published again after it got lost, its time still runs: else it would never be given up.
+    lapse = published.lapse_ms or now + published.timeout_ms
 
     def publish(attempt: Attempt) -> Attempt:
         if (attempt.task_id, attempt.number) != key or attempt.status is not AttemptStatus.DUE:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
 
@@ -18,19 +19,15 @@ one, two = Agent("mender-one"), Agent("mender-two")
 
 
 @one.handler("thing.mend", description="mends things", idempotent=True)
+@two.handler("thing.mend", description="mends things", idempotent=True)
 def mend(task: TaskView) -> str:
     if not (Path(__file__).parent / "glue").exists():
         raise BusinessError("no glue", code="no_glue")
-    return "mended by one"
-
-
-@two.handler("thing.mend", description="mends things", idempotent=True)
-def mend_too() -> str:
-    return "mended by two"
+    return "mended"
 """
 
 Type = Callable[..., CompletedProcess[str]]
-Ask = Callable[..., dict]
+Ask = Callable[..., Any]
 
 
 def said(result: CompletedProcess[str]) -> str:
@@ -45,7 +42,7 @@ def refused(result: CompletedProcess[str]) -> str:
 
 @pytest.fixture(scope="module")
 def glue(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file beside the agents; one of them fails without it."""
+    """A file beside the agents; they fail without it."""
     return tmp_path_factory.mktemp("menders") / "glue"
 
 
@@ -89,7 +86,7 @@ def dead(url: str, keys: dict[str, str]) -> Type:
 def ask(url: str, keys: dict[str, str]) -> Ask:
     """What the gateway answers the caller, on a post if there is a body."""
 
-    def asked(path: str, *more: str) -> dict:
+    def asked(path: str, *more: str) -> Any:
         header = f"Authorization: Bearer {keys['caller']}"
         return json.loads(said(run("curl", "-sf", f"{url}{path}", "-H", header, *more)))
 
@@ -97,13 +94,13 @@ def ask(url: str, keys: dict[str, str]) -> Ask:
 
 
 @pytest.fixture
-def failed(ask: Ask, glue: Path) -> str:
-    """The id of a request whose only task its agent failed at."""
+def failed(ask: Ask, glue: Path) -> tuple[str, str]:
+    """The id of a task that ended without success, and the agent that failed."""
     glue.unlink(missing_ok=True)
     body = '{"message": "mend it", "capability": "thing.mend"}'
     answer = ask("/v1/chat", "-H", "Content-Type: application/json", "-d", body)
-    assert (answer["status"], answer["parts"][0]["agent_id"]) == ("failed", "mender-one")
-    return answer["request_id"]
+    assert answer["status"] == "failed"
+    return f"{answer['request_id']}.0", answer["parts"][0]["agent_id"]
 
 
 def rows(table: str) -> dict[str, list[str]]:
@@ -112,17 +109,19 @@ def rows(table: str) -> dict[str, list[str]]:
     return {cells[0].strip(): [cell.strip() for cell in cells[1:]] for cells in lines}
 
 
-def test_a_dead_letter_is_listed_shown_and_done_again(dead: Type, ask: Ask, failed: str, glue: Path):
-    dead_id = f"{failed}.0"
+def test_a_dead_letter_is_listed_shown_and_done_again(
+    dead: Type, ask: Ask, failed: tuple[str, str], glue: Path
+):
+    dead_id, agent = failed
 
-    listed = rows(said(dead("list", "--cause", "agent_error", "--agent", "mender-one")))[dead_id]
+    listed = rows(said(dead("list", "--cause", "agent_error", "--agent", agent)))[dead_id]
     shown = json.loads(said(dead("show", dead_id)))
     glue.touch()
     retried = said(dead("retry", dead_id)).removeprefix("retried as request ")
     everything, unsolved = rows(said(dead("list"))), rows(said(dead("list", "--open")))
 
-    assert listed == ["agent_error", "no_glue", "thing.mend", "mender-one", "1", ""]
-    assert (shown["request_id"], shown["text"]) == (failed, "mend it")
+    assert listed == ["agent_error", "no_glue", "thing.mend", agent, "1", ""]
+    assert (shown["dead_id"], shown["text"]) == (dead_id, "mend it")
     assert shown["tried"][0]["error_code"] == "no_glue"
     assert ask(f"/v1/requests/{retried}")["request_id"] == retried
     assert everything[dead_id][-1] == retried
@@ -130,14 +129,15 @@ def test_a_dead_letter_is_listed_shown_and_done_again(dead: Type, ask: Ask, fail
     assert f"It was retried as request {retried}" in refused(dead("retry", dead_id))
 
 
-def test_a_dead_letter_is_given_to_another_agent(dead: Type, ask: Ask, failed: str):
-    dead_id = f"{failed}.0"
+def test_a_dead_letter_is_given_to_another_agent(dead: Type, ask: Ask, failed: tuple[str, str]):
+    dead_id, agent = failed
+    (other,) = {"mender-one", "mender-two"} - {agent}
 
     nobody = refused(dead("route", dead_id, "--to", "nobody"))
-    routed = said(dead("route", dead_id, "--to", "mender-two")).removeprefix("retried as request ")
+    routed = said(dead("route", dead_id, "--to", other)).removeprefix("retried as request ")
 
     assert "Nobody gets it now" in nobody
-    assert ask(f"/v1/requests/{routed}")["parts"][0]["agent_id"] == "mender-two"
+    assert ask(f"/v1/requests/{routed}")["parts"][0]["agent_id"] == other
 
 
 @pytest.mark.parametrize("key", ["ard_0_0", ""])

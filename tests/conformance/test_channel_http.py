@@ -9,9 +9,10 @@ from aiohttp import web
 
 from dispatcher.channel.http_call import CallRules
 from dispatcher.channel.http_policy import AddressPolicy
+from dispatcher.clock import SystemClock
 from dispatcher.errors import OutcomeUnknownError, RefusedError, TooLargeError, UnroutableError
 from dispatcher.identifiers import AgentId
-from dispatcher.protocol.frames import CancelFrame, ResultStatus
+from dispatcher.protocol.frames import CancelFrame, ResultFrame, ResultStatus
 from dispatcher.protocol.link import Settlement
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
 from tests.conformance.channel_world import DEADLINE_S, ORDER, RESULT_TRIES, task
@@ -142,6 +143,40 @@ async def test_a_cancelled_task_is_hung_up_on_and_no_other():
     assert len(world.received.results) == 1
 
 
+async def test_a_cancelled_call_gives_its_place_back_and_is_no_failure_of_the_agent():
+    agent, held = Agent(), asyncio.Event()
+
+    async def answer(frame):
+        if frame.payload.text == "held":
+            await held.wait()
+        return await at_once(frame)
+
+    agent.answer = answer
+    async with agent.serving() as endpoint, channel_to(endpoint, per_agent=1) as world:
+        await world.channel.send(ORDER, task("held"))
+        with pytest.raises(RefusedError):
+            await world.channel.send(ORDER, task("no place"))
+        cancel = CancelFrame(request_id="request", task_id="task", agent_id=ORDER, reason="caller")
+        await world.channel.cancel(ORDER, cancel)
+        async with asyncio.timeout(DEADLINE_S):
+            await _sent_as_soon_as_there_is_a_place(world.channel, task("next"))
+        await world.result()
+        held.set()
+
+    assert [ResultFrame.model_validate_json(body).result.text for body in world.received.results] == ["next"]
+
+
+async def test_cancelling_a_task_that_the_agent_took_for_later_reaches_nobody():
+    agent = Agent(answering(status=202))
+    async with agent.serving() as endpoint, channel_to(endpoint, per_agent=1) as world:
+        await world.channel.send(ORDER, task("later"))
+        await agent.arrived.wait()
+        cancel = CancelFrame(request_id="request", task_id="task", agent_id=ORDER, reason="caller")
+        await world.channel.cancel(ORDER, cancel)
+
+    assert (len(agent.posts), world.received.results) == (1, [])
+
+
 async def test_an_agent_without_an_endpoint_gets_nothing():
     async with channel_to(None) as world:
         with pytest.raises(UnroutableError):
@@ -270,6 +305,15 @@ def stuck_server():
             client.settimeout(0)
             client.connect_ex(address)
         yield f"http://127.0.0.1:{address[1]}/tasks"
+
+
+async def _sent_as_soon_as_there_is_a_place(channel, frame):
+    """A call that was cut ends a little later."""
+    while True:
+        try:
+            return await channel.send(ORDER, frame)
+        except RefusedError:
+            await SystemClock().sleep(0.01)
 
 
 async def _send_for_ever(channel):

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from dispatcher.amqp.alongside import alongside
+from dispatcher.dispatch.repeats import INBOXES_REMEMBER_MS
 from dispatcher.identifiers import AgentId
 from dispatcher.protocol.link import Settlement
 from dispatcher.sdk.sqlite_inbox import SqliteInbox
-from tests.conformance.workshop import DEADLINE_S, MEND, LossyLink, Mender, Workshop, open_workshop
+from tests.conformance.workshop import DEADLINE_S, MEND, POLISH, LossyLink, Mender, Workshop, open_workshop
 
 CLOCK = AgentId("clock")
 
@@ -26,6 +27,17 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 async def shop(store_url: str, tmp_path: Path) -> AsyncIterator[Workshop]:
     async with open_workshop(store_url, tmp_path) as shop:
         yield shop
+
+
+@pytest.fixture
+async def careful(shop: Workshop, tmp_path: Path) -> AsyncIterator[Mender]:
+    """A broken mender that must not do a thing twice, at work."""
+    mender = Mender("mender", idempotent=False)
+    mender.is_broken = True
+    inbox = await SqliteInbox.open(tmp_path / "inbox.db")
+    async with shop.employing(mender, inbox=inbox):
+        yield mender
+    await inbox.aclose()
 
 
 async def settle_each(shop: Workshop, settlement: Settlement) -> None:
@@ -109,33 +121,42 @@ async def test_what_had_succeeded_after_all_is_told_and_not_done_twice(shop: Wor
         await shop.ask()
         letter = await shop.letter("exhausted")
         link.loses = False
-
-        answer = await shop.ended(await shop.retry(letter))
+        async with shop.employing(Mender("a-better-one")):
+            answer = await shop.ended(await shop.retry(letter))
 
     assert (letter["error_code"], answer["answer"]) == ("timeout", "mended by mender")
     assert len(mender.keys) == 1
 
 
 async def test_what_must_not_run_twice_stays_with_its_agent_and_is_told(
-    shop: Workshop, tmp_path: Path
+    shop: Workshop, careful: Mender
 ) -> None:
-    mender, other = Mender("mender", idempotent=False), Mender("other", idempotent=False)
-    mender.is_broken = True
-    inbox = await SqliteInbox.open(tmp_path / "inbox.db")
-    async with shop.employing(mender, inbox=inbox):
-        await shop.ask()
-        letter = await shop.letter("agent_error")
-        mender.is_broken = False
-        spare = await SqliteInbox.open(tmp_path / "other.db")
-        async with shop.employing(other, inbox=spare):
-            elsewhere = await shop.retry(letter, "other")
-            answer = await shop.ended(await shop.retry(letter))
-        await spare.aclose()
-    await inbox.aclose()
+    other = Mender("other")
+    await shop.ask()
+    letter = await shop.letter("agent_error")
+    careful.is_broken = False
+    async with shop.employing(other):
+        elsewhere = await shop.retry(letter, "other")
+        answer = await shop.ended(await shop.retry(letter))
 
     assert (elsewhere.status_code, elsewhere.json()["code"]) == (409, "may_have_run")
     assert answer["parts"][0]["error"]["code"] == "no_glue"
-    assert (len(mender.keys), other.keys) == (1, [])
+    assert (len(careful.keys), other.keys) == (1, [])
+
+
+async def test_what_must_not_run_twice_is_not_asked_for_once_its_agent_may_have_forgotten_it(
+    shop: Workshop, careful: Mender
+) -> None:
+    await shop.ask()
+    first = await shop.letter("agent_error")
+    await shop.ended(await shop.retry(first))
+    await shop.let_pass(INBOXES_REMEMBER_MS)
+    second, _ = await shop.letters()
+
+    refused = await shop.retry(second)
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "may_have_run")
+    assert len(careful.keys) == 1
 
 
 async def test_another_agent_gets_it_where_an_operator_says_so(shop: Workshop) -> None:
@@ -173,12 +194,12 @@ async def test_without_a_grant_nobody_is_called_and_nothing_is_done_again(shop: 
 
 
 async def test_what_never_got_its_turn_has_expired(shop: Workshop) -> None:
-    mender = Mender("mender", places=1, limit_s=1.0)
+    mender = Mender("mender", places=1)
     mender.may_end.clear()
     async with shop.employing(mender):
         await shop.hand_in()
         await mender.began.wait()
-        late = await shop.ask()
+        late = await shop.ask(POLISH)
         expired = await shop.letters("?cause=expired")
         mender.may_end.set()
 

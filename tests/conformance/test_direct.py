@@ -191,15 +191,18 @@ async def test_without_a_grant_there_is_no_ticket(store_url, tmp_path):
     assert refused.value.problem == unknown.value.problem
 
 
-async def test_a_grant_that_is_revoked_brings_no_new_ticket(store_url, tmp_path):
+async def test_a_grant_that_is_revoked_brings_no_new_ticket_and_ends_what_was_remembered(store_url, tmp_path):
     async with open_direct(store_url, tmp_path) as world, caller(world) as client:
         await client.candidates(CANCEL)
         await world.set_grants("alice", QUERY)
 
         with pytest.raises(CallError) as refused:
             await client.candidates(CANCEL)
+        await world.kill_gateway()
+        with pytest.raises(UnavailableError):
+            await client.chat("hello", capability=CANCEL)
 
-    assert refused.value.error_code == "not_found"
+    assert (refused.value.error_code, world.shop.runs) == ("not_found", [])
 
 
 async def test_an_agent_that_does_not_allow_it_gets_neither_tickets_nor_keys(store_url, tmp_path):

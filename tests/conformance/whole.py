@@ -154,8 +154,8 @@ async def open_whole(
         for agent in shop.agents:
             runtime = Runtime(agent, running.link, MemoryInbox(), options=RuntimeOptions(drain_s=0.1))
             await stack.enter_async_context(serving(runtime))
-        alice, bob, agent, admin = [await stack.enter_async_context(_client(running, key)) for key in keys]
-        yield Whole(running=running, shop=shop, alice=alice, bob=bob, agent=agent, admin=admin)
+        alice, bob, clock, admin = [await stack.enter_async_context(_client(running, key)) for key in keys]
+        yield Whole(running=running, shop=shop, alice=alice, bob=bob, agent=clock, admin=admin)
 
 
 def _client(running: Running, key: str) -> httpx2.AsyncClient:

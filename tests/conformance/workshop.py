@@ -17,14 +17,15 @@ from dispatcher.sdk.inbox import Inbox
 from dispatcher.sdk.runtime import Runtime, RuntimeOptions, serving
 from dispatcher.store.access import SqlAccess
 from dispatcher.store.engine import open_engine
+from dispatcher.store.tables import tasks
 from tests.conformance.whole import Whole, open_whole
 
-MEND = Capability("thing.mend")
+MEND, POLISH = Capability("thing.mend"), Capability("thing.polish")
 DEADLINE_S = 20.0
 
 
 class Mender:
-    """An agent that counts what it begins; `limit_s` is how long a task may take."""
+    """An agent that counts what it begins. Mending may take `limit_s`, polishing a second."""
 
     def __init__(self, name: str, *, idempotent: bool = True, limit_s: float = 30.0, places: int = 8) -> None:
         self.is_broken = False
@@ -33,6 +34,8 @@ class Mender:
         register = self.agent.handler(
             MEND, description="mends things", idempotent=idempotent, timeout_s=limit_s
         )
+        register(self.mend)
+        register = self.agent.handler(POLISH, description="polishes things", idempotent=True, timeout_s=1.0)
         register(self.mend)
         self._loop = asyncio.get_running_loop()
         self.began, self.may_end = asyncio.Event(), asyncio.Event()
@@ -105,9 +108,9 @@ class Workshop:
         ):
             yield
 
-    async def ask(self) -> httpx2.Response:
-        """Alice wants something mended and waits."""
-        return await self.whole.alice.post("/v1/chat", json={"message": "mend it", "capability": MEND})
+    async def ask(self, capability: Capability = MEND) -> httpx2.Response:
+        """Alice wants something done and waits."""
+        return await self.whole.alice.post("/v1/chat", json={"message": "do it", "capability": capability})
 
     async def hand_in(self) -> httpx2.Response:
         """Alice wants something mended and doesn't wait."""
@@ -145,6 +148,12 @@ class Workshop:
                     return document
                 await SystemClock().sleep(0.02)
 
+    async def let_pass(self, milliseconds: int) -> None:
+        """So much time has passed since the tasks there are ended."""
+        earlier = tasks.c.finished_ms - milliseconds
+        async with open_engine(self.store_url) as database, database.writing() as connection:
+            await connection.execute(tasks.update().values(finished_ms=earlier))
+
     async def grant(self, *capabilities: Capability) -> None:
         """From now on alice may use these alone."""
         async with open_engine(self.store_url) as database:
@@ -155,6 +164,6 @@ class Workshop:
 @asynccontextmanager
 async def open_workshop(store_url: str, folder: Path) -> AsyncIterator[Workshop]:
     """Without any mender yet."""
-    granted: Sequence[str] = (MEND,)
+    granted: Sequence[str] = (MEND, POLISH)
     async with open_whole(store_url, folder, grants={"alice": granted, "bob": granted}) as whole:
         yield Workshop(whole=whole, store_url=store_url)

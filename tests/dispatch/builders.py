@@ -111,8 +111,15 @@ class AtOnce:
     def count_first(self) -> None:
         pass
 
-    def delay_ms(self, caller: CallerId, agent_id: AgentId) -> int:
+    def delay_ms(self, caller: CallerId, agent_id: AgentId, within_ms: int) -> int:
         return 0
+
+
+class Spent(AtOnce):
+    """A retry budget that allows nothing any more."""
+
+    def delay_ms(self, caller: CallerId, agent_id: AgentId, within_ms: int) -> None:  # type: ignore[override]
+        return None
 
 
 def assigner(

@@ -18,7 +18,7 @@ from dispatcher.dispatch.ledger import Change, Decide, Offer
 from dispatcher.dispatch.outbox import Outbox
 from dispatcher.dispatch.relay import Relay, RelayRules
 from dispatcher.dispatch.request import ChatMessage, RequestState
-from dispatcher.dispatch.sweep import Sweep
+from dispatcher.dispatch.sweep import Steadiness, Sweep
 from dispatcher.dispatch.transition import IllegalTransitionError
 from dispatcher.dispatch.waiters import Waiters
 from dispatcher.errors import UnavailableError
@@ -83,7 +83,13 @@ class Chain:
             clock=clock,
             rules=RelayRules(reply_to="results"),
         )
-        self.sweep = Sweep(books=self.books, assigner=self.by, agents=self.loads, lost_after_s=0)
+        self.sweep = Sweep(
+            books=self.books,
+            assigner=self.by,
+            agents=self.loads,
+            lost_after_s=0,
+            steadiness=Steadiness(clock, 0),
+        )
 
     async def accept(self, *intents: Intent, by: Assigner | None = None) -> Change:
         """Accept a request of these intents."""

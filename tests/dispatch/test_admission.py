@@ -8,11 +8,12 @@ from dispatcher.errors import OverloadedError
 from dispatcher.identifiers import AgentId, Capability
 from dispatcher.registry.agent import Agent
 
+HERE = "production"
 ORDER, FAQ = Capability("order.query"), Capability("faq.answer")
 
 
 class Backlog:
-    """Two agents can do orders, nobody is left for the FAQ."""
+    """Two agents can do orders; so could one that is gone and one elsewhere. Nobody is left for the FAQ."""
 
     def __init__(self, open_in_all: int = 0, **waiting: int) -> None:
         self._open = open_in_all
@@ -24,9 +25,15 @@ class Backlog:
     def waiting(self, agent_id: AgentId) -> int:
         return self._waiting.get(agent_id, 0)
 
+    def capacity(self, agent_id: AgentId) -> int:
+        return 0 if agent_id == "gone" else 8
+
     def group(self, capability: Capability) -> Sequence[Agent]:
-        names = ("a", "b") if capability == ORDER else ()
-        return [SimpleNamespace(agent_id=AgentId(name)) for name in names]  # type: ignore[misc]
+        places = {"a": HERE, "b": HERE, "gone": HERE, "elsewhere": "staging"}
+        return [
+            SimpleNamespace(agent_id=AgentId(name), environment=place)  # type: ignore[misc]
+            for name, place in (places if capability == ORDER else {}).items()
+        ]
 
 
 def admission(backlog: Backlog) -> Admission:
@@ -34,18 +41,19 @@ def admission(backlog: Backlog) -> Admission:
 
 
 def test_what_one_agent_of_the_group_still_takes_is_accepted() -> None:
-    admission(Backlog(a=5, b=4)).check([ORDER])
+    admission(Backlog(a=5, b=4)).check([ORDER], HERE)
 
 
 def test_what_the_whole_group_is_too_full_for_is_refused_with_a_time_to_come_back() -> None:
     with pytest.raises(OverloadedError) as refused:
-        admission(Backlog(a=5, b=6)).check([None, ORDER])
+        admission(Backlog(a=5, b=6)).check([None, ORDER], HERE)
 
     assert (refused.value.error_code, refused.value.retry_after_s) == ("backlog_full", 2)
 
 
 def test_what_nobody_would_do_is_no_flood() -> None:
-    admission(Backlog(a=9, b=9)).check([None, FAQ])
+    admission(Backlog(a=9, b=9)).check([None, FAQ], HERE)
+    admission(Backlog(a=9, b=9)).check([ORDER], "elsewhere")
 
 
 def test_the_total_has_a_bound_of_its_own() -> None:

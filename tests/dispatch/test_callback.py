@@ -54,13 +54,12 @@ class World:
     def frame(self, **changes: object) -> ResultFrame:
         return result(newest(self.state)).model_copy(update=changes)
 
-
-    def signal(self, kind: type[AttemptSignal] = RenewFrame, **changes: object) -> AttemptSignal:
+    def signal(self, kind: type[AttemptSignal] = RenewFrame) -> AttemptSignal:
         named = self.frame().model_dump(
             include={"request_id", "task_id", "attempt", "token", "instance_id"},
         )
         more = {"sequence": 0, "result": ResultBody(text="a piece")} if kind is PartialFrame else {}
-        return kind(**{**named, **more, **changes})
+        return kind(**{**named, **more})
 
 
 @pytest.mark.parametrize("sender", [None, "a1"])
@@ -91,7 +90,7 @@ async def test_a_signal_with_the_token_of_its_attempt_is_committed(kind: type[At
 async def test_a_signal_whose_token_does_not_fit_is_refused_and_not_kept(change: dict[str, object]) -> None:
     world = World()
 
-    assert await world.refusal(world.signal(**change), "a1") == "result_refused"
+    assert await world.refusal(world.signal().model_copy(update=change), "a1") == "result_refused"
     assert not world.committed
 
 

@@ -1,11 +1,13 @@
 from dispatcher.dispatch.bookkeeper import abandoned_attempts
 from dispatcher.dispatch.cancel import cancel
+from dispatcher.dispatch.expire import expire
 from dispatcher.dispatch.ledger import Change
 from dispatcher.dispatch.request import AttemptStatus, RequestStatus, ResultKind, TaskStatus
 from dispatcher.dispatch.settle import settle
 from tests.dispatch.builders import (
     NOW,
     QUOTE,
+    Agents,
     accepted,
     assigner,
     intent,
@@ -63,3 +65,11 @@ def test_agents_are_told_of_attempts_that_they_may_have() -> None:
 
     assert [a.task_id for a in abandoned_attempts(change)] == [t.task_id for t in state.tasks]
     assert not list(abandoned_attempts(ended))
+
+
+def test_agents_whose_attempt_lapsed_are_told_as_well() -> None:
+    by = assigner(Agents("a1", "a2"))
+    lapsed = expire(published(accepted(by=by)), NOW + 15_000, by).state
+    change = Change(before=lapsed, after=cancel(lapsed, NOW + 16_000, by).state, now_ms=NOW + 16_000)
+
+    assert [a.agent_id for a in abandoned_attempts(change)] == ["a1", "a2"]

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
 from dispatcher.channel.channel import DeadReason
 from dispatcher.dispatch.assign import AttemptRules
-from dispatcher.dispatch.dead_letter import Cause, cause_of, dead_lettered
+from dispatcher.dispatch.dead_letter import Cause, cause_of, dead_lettered, may_have_run, must_stay
 from dispatcher.dispatch.request import AttemptStatus, RequestState, TaskStatus
 from dispatcher.dispatch.task_frame import due_of, task_frame
 from dispatcher.protocol.frames import TaskFrame
@@ -67,6 +69,32 @@ def test_a_forged_frame_changes_nothing() -> None:
     assert dead_lettered(state, NOW, forged, DeadReason.DELIVERY_LIMIT, assigner()).state == state
 
 
+@pytest.mark.parametrize(
+    ("status", "sent", "may"),
+    [
+        (AttemptStatus.FAILED, True, True),
+        (AttemptStatus.LAPSED, True, True),
+        (AttemptStatus.ABANDONED, True, True),
+        (AttemptStatus.ABANDONED, False, False),
+        (AttemptStatus.NOT_STARTED, True, False),
+    ],
+)
+def test_what_may_have_run_and_must_not_run_twice_stays(status: AttemptStatus, sent: bool, may: bool) -> None:
+    state = published(accepted(by=assigner(Agents("a1", idempotent=False))))
+    attempt = replace(newest(state), status=status, claimed_by=None)
+    attempts = [attempt if sent else replace(attempt, published_ms=None)]
+
+    assert must_stay(task_of(state), attempts) is may
+    assert not must_stay(replace(task_of(state), idempotent=True), attempts)
+
+
+def test_of_what_an_operator_repeated_it_is_taken_for_granted_that_it_ran() -> None:
+    task = replace(task_of(accepted()), repeat=1, idempotent=False)
+
+    assert may_have_run(task, ())
+    assert must_stay(task, ())
+
+
 def test_what_nobody_can_read_ends_its_task() -> None:
     by = assigner(Agents("a1"), rules=AttemptRules(max_attempts=1))
     state = published(accepted(by=by))
@@ -74,3 +102,11 @@ def test_what_nobody_can_read_ends_its_task() -> None:
     ended = dead_lettered(state, NOW + 1, frame_of(state), DeadReason.REJECTED, by).state
 
     assert (task_of(ended).status, task_of(ended).error_code) == (TaskStatus.FAILED, "rejected")
+
+
+def test_a_dead_letter_may_come_before_the_publish_was_noted() -> None:
+    state = accepted()
+
+    ended = dead_lettered(state, NOW + 1, frame_of(state), DeadReason.DELIVERY_LIMIT, assigner()).state
+
+    assert task_of(ended).error_code == "delivery_limit"

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from dispatcher.dispatch.assign import AttemptRules
-from dispatcher.dispatch.expire import expire, move_on, not_delivered, publish_again
+from dispatcher.dispatch.expire import expire, move_on, not_delivered, publish_again, release
 from dispatcher.dispatch.request import AttemptStatus, RequestState, RequestStatus, ResultKind, TaskStatus
 from dispatcher.dispatch.settle import settle
 from dispatcher.identifiers import AgentId, CallerId
@@ -13,6 +13,7 @@ from tests.dispatch.builders import (
     Agents,
     AtOnce,
     Loads,
+    Spent,
     accepted,
     assigner,
     intent,
@@ -235,17 +236,10 @@ def test_an_idempotent_attempt_that_nobody_can_follow_now_is_followed_once_someb
     assert newest(followed).agent_id == "a2"
 
 
-class Spent(AtOnce):
-    """A retry budget that allows nothing any more."""
-
-    def delay_ms(self, caller: CallerId, agent_id: AgentId) -> None:  # type: ignore[override]
-        return None
-
-
 class Later(AtOnce):
     """A retry budget that makes wait."""
 
-    def delay_ms(self, caller: CallerId, agent_id: AgentId) -> int:
+    def delay_ms(self, caller: CallerId, agent_id: AgentId, within_ms: int) -> int:
         return 4_000
 
 
@@ -264,3 +258,21 @@ def test_what_the_retry_budget_delays_waits_in_the_outbox() -> None:
 
     assert (again.agent_id, again.not_before_ms) == ("a2", NOW + 19_000)
     assert again.claimed_by is None
+
+
+def test_what_was_not_sent_in_time_is_free_again_and_surely_not_started() -> None:
+    state = accepted()
+
+    freed = newest(release(state, NOW + 1, newest(state), assigner()).state)
+
+    assert (freed.claimed_by, freed.claimed_until_ms, freed.published_ms) == (None, None, None)
+    assert release(state, NOW + 20_000, newest(state), assigner()).state == state
+
+
+def test_the_last_moment_is_not_spent_on_waiting_for_the_same_agent() -> None:
+    by = assigner(Agents("a1"))
+    state = published(accepted(by=by))
+    attempt = replace(newest(state), lapse_ms=NOW + 29_950)
+    late = replace(state, attempts=(attempt,))
+
+    assert len(expire(late, NOW + 29_950, by).state.attempts) == 1

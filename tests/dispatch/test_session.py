@@ -56,6 +56,25 @@ def test_a_key_that_changed_since_it_was_seen_is_not_overwritten() -> None:
     assert applied.session.values() == {"city": "上海", "size": "L"}
 
 
+def test_a_key_that_was_removed_since_it_was_seen_stays_removed() -> None:
+    first = apply(EMPTY, change(0, update={"city": "上海"})).session
+    removed = apply(first, change(1, update={"city": None})).session
+
+    late, knowing = (apply(removed, change(seen, update={"city": "北京"})) for seen in (1, 2))
+
+    assert (late.conflicts, late.session.values()) == (("city",), {})
+    assert knowing.session.values() == {"city": "北京"}
+
+
+def test_of_removed_keys_the_latest_are_known() -> None:
+    session = EMPTY
+    for number in range(MAX_KEYS + 5):
+        for value in (1, None):
+            session = apply(session, change(session.version, update={str(number): value})).session
+
+    assert sorted(map(int, session.context)) == list(range(5, MAX_KEYS + 5))
+
+
 def test_who_saw_the_newer_value_may_change_it() -> None:
     first = apply(EMPTY, change(0, update={"city": "上海"})).session
 

@@ -10,6 +10,7 @@ from tests.dispatch.builders import (
     NOW,
     QUOTE,
     Agents,
+    Spent,
     accepted,
     assigner,
     intent,
@@ -294,5 +295,14 @@ def test_who_has_no_time_or_no_attempt_left_does_not_wait(at: int, attempts: int
     agents.agents.clear()
 
     ended = settle(state, at, result(newest(state), ResultStatus.BUSY), by).state
+
+    assert task_of(ended).status is TaskStatus.UNAVAILABLE
+
+
+def test_who_could_be_asked_but_may_not_be_now_is_not_waited_for() -> None:
+    by = assigner(Agents("a1", "a2"), retries=Spent())
+    state = published(accepted(by=by))
+
+    ended = settle(state, LATER, result(newest(state), ResultStatus.BUSY), by).state
 
     assert task_of(ended).status is TaskStatus.UNAVAILABLE

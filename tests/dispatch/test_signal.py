@@ -175,3 +175,48 @@ def test_pieces_are_kept_up_to_a_bound() -> None:
         (1, MAX_PARTIALS - 1, '{"text":"a","data":{}}')
     ]
     assert dropped.partials == ()
+
+
+@pytest.mark.parametrize("kind", [StartedFrame, RenewFrame])
+def test_a_lease_that_lapsed_unheard_is_taken_up_again(kind: type[SignalFrame]) -> None:
+    by = slow("a1", idempotent=False)
+    state = started(published(accepted(by=by)))
+    lapsed = expire(state, NOW + 16_000, by).state
+
+    again = note(lapsed, NOW + 20_000, frame(kind, newest(lapsed))).state
+
+    assert newest(lapsed).status is AttemptStatus.LAPSED
+    assert newest(again).status is AttemptStatus.PUBLISHED
+    assert newest(again).lapse_ms == NOW + 35_000
+    assert task_of(again).deadline_ms == NOW + HOUR_MS
+
+
+def test_what_lapsed_without_a_lease_stays_so() -> None:
+    by = assigner(Agents("a1", idempotent=False))
+    state = expire(published(accepted(by=by)), NOW + 29_999, by).state
+    attempts = tuple(replace(a, status=AttemptStatus.LAPSED) for a in state.attempts)
+    lapsed = replace(state, attempts=attempts)
+
+    assert note(lapsed, NOW + 29_999, frame(StartedFrame, newest(lapsed))).state == lapsed
+
+
+def test_progress_and_pieces_of_a_lapsed_attempt_change_nothing() -> None:
+    by = slow("a1", idempotent=False)
+    lapsed = expire(started(published(accepted(by=by))), NOW + 16_000, by).state
+
+    for late in (
+        frame(ProgressFrame, newest(lapsed), fraction=0.5),
+        frame(PartialFrame, newest(lapsed), sequence=0, result=ResultBody(text="a")),
+    ):
+        step = note(lapsed, NOW + 17_000, late)
+        assert (step.state, step.partials) == (lapsed, ())
+
+
+def test_while_renewals_cannot_be_heard_no_lease_lapses() -> None:
+    by = slow("a1", "a2")
+    state = started(published(accepted(by=by)))
+
+    held = expire(state, NOW + 16_000, by, hold_leases=True).state
+
+    assert held == state
+    assert len(expire(held, NOW + 16_000, by).state.attempts) == 2

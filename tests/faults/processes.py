@@ -95,19 +95,23 @@ async def agent_stopped_and_continued(trial: Trial) -> None:
 async def stopped_agent_succeeded(trial: Trial) -> None:
     """Row 9b (I2): its successor has another inbox and runs what it was sent; awake, it runs none of that.
 
-    It holds copies of these tasks and a connection whose far end is gone, and finds out before it starts one.
+    It has received copies of these tasks, and nobody told it that its connection's far end is gone.
     """
-    fleet = trial.fleet
+    fleet, wire = trial.fleet, trial.fleet.wires.agent_broker["ada"]
+    await _all_complete(trial, await trial.load.accepted(12, capability=ONCE))
+    ran = len(fleet.starts("ada"))
+    assert ran, "it does not consume yet"
     fleet.signal_agent("ada", signal.SIGSTOP)
     orders = await trial.load.accepted(12, capability=ONCE)
     await trial.clock.sleep(6)
-    assert not fleet.starts("ada")
-    fleet.wires.agent_broker["ada"].orphan()
+    wire.orphan()
     stopped = fleet.abandon_agent("ada")
     await fleet.start_agent("ada", inbox="successor")
-    await trial.until(lambda: bool(fleet.starts("ada")))
     await _all_complete(trial, orders)
+    assert len(fleet.starts("ada")) > ran, "the successor was given nothing"
     stopped.send(signal.SIGCONT)
+    await trial.clock.sleep(2)
+    wire.resume()
     trial.heal()
     await trial.until(lambda: stopped.has_ended, 60)
     assert "private_inbox" in stopped.text, f"it left for another reason: {stopped.text[-600:]}"

@@ -220,6 +220,13 @@ async def _queues(trial: Trial) -> list[str]:
     return [*gone, *(f"{length} messages are left in {name}" for name, length in left.items() if length)]
 
 
+async def waiting_in(trial: Trial, agent: str) -> int | None:
+    """The messages in an agent's queue that nobody has."""
+    connection = await aio_pika.connect(trial.fleet.broker_url)
+    async with connection:
+        return await _length(connection, trial.fleet.topology.task_queue(AgentId(agent)))
+
+
 async def _length(connection: AbstractConnection, name: str) -> int | None:
     """The number of messages in a queue; None where there is no such queue."""
     channel = await connection.channel()

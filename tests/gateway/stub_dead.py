@@ -19,6 +19,7 @@ class StubDeadLetters:
         self.task = DeadEntry(
             dead_id=state.tasks[0].task_id,
             ended_ms=5,
+            age_ms=1,
             error_code="timeout",
             caller=CallerId("alice"),
             request_id=state.request.request_id,
@@ -27,7 +28,7 @@ class StubDeadLetters:
             attempts=1,
         )
         frame = DeadFrame(dead_id="f1", source="results", reason="rejected", size_bytes=4, body="junk")
-        self.frame = DeadEntry(dead_id="f1", ended_ms=4, error_code="rejected", frame=frame)
+        self.frame = DeadEntry(dead_id="f1", ended_ms=4, age_ms=2, error_code="rejected", frame=frame)
         self.letters = {
             entry.dead_id: DeadLetter(entry=entry, state=known)
             for entry, known in ((self.task, state), (self.frame, None))

@@ -8,7 +8,8 @@ import pytest
 from dispatcher.errors import ConfigurationError, OutcomeUnknownError, RequestError, UnavailableError
 from dispatcher.identifiers import CallerId, Capability, callers_key
 from dispatcher.protocol.frames import ResultBody, ResultFrame, ResultStatus, TaskFrame
-from dispatcher.sdk.direct_calls import DirectCalls, DirectRules, Lost
+from dispatcher.sdk.direct_calls import DirectCalls, DirectRules
+from dispatcher.sdk.direct_task import Lost
 from dispatcher.sdk.known_routes import Wish
 from dispatcher.sdk.request_answer import ChatOptions
 from dispatcher.sdk.transport import HttpRequest, HttpResponse, NotReachedError, Transport

@@ -35,6 +35,19 @@ async def test_a_task_waits_for_the_lease_to_be_confirmed_and_runs():
     assert await settled.result().settlement() is Settlement.ACK
 
 
+async def test_two_copies_that_waited_run_once_and_are_told_the_same():
+    work, link, fence = Work(), StubLink(), closed_fence()
+    async with intake_of(work, link, fence=fence) as intake, asyncio.TaskGroup() as group:
+        for _ in range(2):
+            group.create_task(handled(intake, task_frame("work.once")))
+        await fence.wanted(WAIT_S)
+
+        fence.confirm(SystemClock().monotonic(), HOLDS_S)
+
+    assert len(work.runs) == 1
+    assert [(await link.result()).result.text for _ in range(2)] == ["run 1", "run 1"]
+
+
 async def test_a_task_of_a_lost_lease_is_given_back_without_a_word():
     work, link, fence = Work(), StubLink(), closed_fence()
     async with intake_of(work, link, fence=fence) as intake, asyncio.TaskGroup() as group:

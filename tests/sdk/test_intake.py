@@ -7,7 +7,7 @@ import pytest
 from dispatcher.errors import UnavailableError
 from dispatcher.protocol.frames import ResultStatus
 from dispatcher.protocol.link import Settlement
-from dispatcher.sdk.inbox import Claim
+from dispatcher.sdk.inbox import Claim, Judgement
 from dispatcher.sdk.memory_inbox import MemoryInbox
 from dispatcher.sdk.parts import IntakeRules
 from tests.sdk.stub_link import StubDelivery, StubLink, task_frame
@@ -310,3 +310,35 @@ async def test_a_handler_sees_less_time_than_the_budget():
         await handled(intake, task_frame(budget_ms=10_000))
 
     assert work.runs[0].time_left() <= 9.5
+
+
+class Reluctant(MemoryInbox):
+    """An inbox that can't be reached so often."""
+
+    def __init__(self, failures: int) -> None:
+        super().__init__()
+        self.failures = failures
+
+    async def claim(self, claim: Claim) -> Judgement:
+        self.failures -= 1
+        if self.failures >= 0:
+            raise UnavailableError("the inbox is away")
+        return await super().claim(claim)
+
+
+async def test_an_inbox_that_is_away_is_asked_again_and_the_delivery_is_not_given_back_for_it():
+    work, link = Work(), StubLink()
+    async with intake_of(work, link, Reluctant(failures=9)) as intake:
+        delivery = await handled(intake, task_frame(budget_ms=60_000))
+
+    assert await delivery.settlement() is Settlement.ACK
+    assert (await link.result()).result.text == "run 1"
+
+
+async def test_an_inbox_that_stays_away_has_the_delivery_given_back_at_the_end_of_its_budget():
+    work, link = Work(), StubLink()
+    async with intake_of(work, link, Reluctant(failures=1_000_000)) as intake:
+        delivery = await handled(intake, task_frame(budget_ms=50))
+
+    assert await delivery.settlement() is Settlement.REQUEUE
+    assert work.runs == []

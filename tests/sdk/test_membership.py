@@ -12,7 +12,6 @@ from dispatcher.identifiers import InstanceId
 from dispatcher.protocol.declaration import CapabilityDeclaration, Declaration
 from dispatcher.protocol.frames import Frame, RefusedFrame
 from dispatcher.sdk.backoff import BackoffRules
-from dispatcher.sdk.fence import Fence
 from dispatcher.sdk.load_window import LoadWindow
 from dispatcher.sdk.membership import CHECK_EVERY, InstanceIdentity, Membership
 from tests.sdk.stub_link import WAIT_S, StubLink, refused
@@ -40,7 +39,7 @@ class NoticedLink(StubLink):
             await self._changed.wait_for(lambda: self.called(kind) >= times)
 
 
-def membership_over(link: StubLink, *, running: int = 0, fence: Fence | None = None) -> Membership:
+def membership_over(link: StubLink, *, running: int = 0) -> Membership:
     identity = InstanceIdentity(
         agent_id="tester",
         name="host-1",
@@ -58,7 +57,6 @@ def membership_over(link: StubLink, *, running: int = 0, fence: Fence | None = N
         SystemClock(),
         window=LoadWindow(),
         running=lambda: running,
-        fence=fence,
         backoff=BackoffRules(first_s=0.0, longest_s=0.001),
     )
 
@@ -174,10 +172,10 @@ async def test_a_lost_lease_is_found_out_and_can_be_joined_again(code):
 
 @pytest.mark.parametrize("code", ["unknown_agent", "lease_superseded"])
 async def test_the_fence_is_open_with_a_lease_and_closed_when_that_is_lost(code):
-    link, fence = NoticedLink(), Fence()
-    fence.lose()
+    link = NoticedLink()
     link.refuse_heartbeats = [refused(code)]
-    membership = membership_over(link, fence=fence)
+    membership = membership_over(link)
+    fence = membership.fence
 
     await membership.join()
     was_open = fence.is_open
@@ -189,8 +187,10 @@ async def test_the_fence_is_open_with_a_lease_and_closed_when_that_is_lost(code)
 
 
 async def test_the_lease_is_asked_about_early_where_a_task_waits_and_the_answer_lets_it_through():
-    link, fence = NoticedLink(heartbeat_ms=50), Fence()
-    async with staying(membership_over(link, fence=fence)):
+    link = NoticedLink(heartbeat_ms=50)
+    membership = membership_over(link)
+    fence = membership.fence
+    async with staying(membership):
         now = SystemClock().monotonic()
         fence.confirm(now - 60.0, 60.0)
 
@@ -200,9 +200,10 @@ async def test_the_lease_is_asked_about_early_where_a_task_waits_and_the_answer_
 
 
 async def test_an_unanswered_question_does_not_open_the_fence():
-    link, fence = NoticedLink(), Fence()
-    membership = membership_over(link, fence=fence)
+    link = NoticedLink()
+    membership = membership_over(link)
     await membership.join()
+    fence = membership.fence
     now = SystemClock().monotonic()
     fence.confirm(now - 60.0, 60.0)
     link.script = [OutcomeUnknownError("no reply"), refused("unavailable"), refused("overloaded")]
