@@ -131,17 +131,19 @@ class Assigner:
         return None
 
     def try_again(self, draft: Draft, task: Task, *, surely_not_started: bool) -> bool:
-        """Make another attempt if the rules allow one; False, with nothing changed, if they don't."""
+        """Make another attempt if the rules allow one; False, with nothing changed, if they don't.
+
+        `surely_not_started` speaks of the newest attempt; an earlier one may have run all the same.
+        """
         attempts = draft.attempts_of(task.task_id)
         harmless = surely_not_started or task.idempotent
         if not harmless or not has_attempts_left(task, len(attempts), draft.now_ms, self.rules):
             return False
         tried = frozenset(a.agent_id for a in attempts)
         assignment = self.choose(draft.request, draft.intent_of(task), task, tried)
-        if not surely_not_started and not assignment.idempotent:
-            return False
+        never_ran = surely_not_started and all(a.status is AttemptStatus.NOT_STARTED for a in attempts)
         agent_id = assignment.decision.agent_id
-        if agent_id is None:
+        if agent_id is None or not (never_ran or assignment.idempotent):
             return False
         spread_ms = 0
         if agent_id in tried:

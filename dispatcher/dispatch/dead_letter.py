@@ -13,7 +13,7 @@ from dispatcher.dispatch.advance import advance
 from dispatcher.dispatch.assign import Assigner
 from dispatcher.dispatch.ledger import Step
 from dispatcher.dispatch.request import Attempt, AttemptStatus, RequestState, Task
-from dispatcher.dispatch.settle import failed_status, same_token
+from dispatcher.dispatch.settle import MAY_HAVE_RUN, failed_status, same_token
 from dispatcher.dispatch.transition import Draft
 from dispatcher.identifiers import TaskId
 from dispatcher.protocol.frames import TaskFrame
@@ -29,7 +29,7 @@ class Cause(StrEnum):
     EXPIRED = "expired"
     """Its time was over before it could start."""
     UNAUTHORISED = "unauthorised"
-    """The right to call, or to answer, was missing."""
+    """The caller had no right to it any more, or the agent did not take us for who we are."""
     AGENT_ERROR = "agent_error"
     """The agent said that it failed."""
 
@@ -38,9 +38,9 @@ CODES: Mapping[Cause, frozenset[str]] = {
     Cause.POISON: frozenset(
         {"poison", "delivery_limit", "rejected", "result_too_large", "http_unreadable", "http_too_large"}
     ),
-    Cause.EXHAUSTED: frozenset({"timeout", "outcome_unknown", "busy", "unavailable", "http_cut"}),
+    Cause.EXHAUSTED: MAY_HAVE_RUN | {"busy", "unavailable"},
     Cause.EXPIRED: frozenset({"no_capacity", "deadline_exceeded", "expired"}),
-    Cause.UNAUTHORISED: frozenset({"unauthorised", "endpoint_refused"}),
+    Cause.UNAUTHORISED: frozenset({"unauthorised", "http_401", "http_403"}),
 }
 """Error codes of tasks by cause; every other code is an agent's own error."""
 

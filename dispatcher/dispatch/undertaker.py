@@ -11,7 +11,7 @@ from dispatcher.dispatch.assign import Assigner
 from dispatcher.dispatch.bookkeeper import Bookkeeper
 from dispatcher.dispatch.dead_letter import dead_lettered
 from dispatcher.dispatch.request import MAX_DEAD_BODY, DeadFrame
-from dispatcher.errors import UnavailableError
+from dispatcher.errors import DispatcherError, UnavailableError
 from dispatcher.identifiers import RequestId, new_id
 from dispatcher.protocol.frames import TaskFrame
 from dispatcher.protocol.link import Settlement
@@ -27,14 +27,26 @@ class Undertaker:
     assigner: Assigner
 
     async def on_dead(self, dead: Dead) -> Settlement:
-        """Settle one dead frame: ACK once it is in the ledger, REQUEUE while that can't be reached."""
+        """Settle one dead frame: ACK once it is in the ledger, REQUEUE while that can't be reached.
+
+        One whose task can't be changed, through a fault of ours, is kept as a frame.
+        """
         logger.warning("frame.dead", extra={"source": dead.source, "reason": str(dead.reason)})
         try:
-            if not await self._is_known_task(dead):
+            if not await self._is_settled(dead):
                 await self.books.ledger.bury(_dead_frame(dead))
         except UnavailableError:
             return Settlement.REQUEUE
         return Settlement.ACK
+
+    async def _is_settled(self, dead: Dead) -> bool:
+        try:
+            return await self._is_known_task(dead)
+        except UnavailableError:
+            raise
+        except DispatcherError:
+            logger.exception("frame.not_settled", extra={"source": dead.source})
+            return False
 
     async def _is_known_task(self, dead: Dead) -> bool:
         try:

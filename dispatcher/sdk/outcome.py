@@ -44,6 +44,11 @@ class Outcome(BaseModel):
         """Whether it counts as a failure of the agent."""
         return self.status is ResultStatus.ERROR or self.business_error
 
+    @property
+    def has_not_run(self) -> bool:
+        """Whether it says that the task surely did not run."""
+        return self.status in {ResultStatus.BUSY, ResultStatus.EXPIRED}
+
     def encode(self) -> bytes:
         """The bytes an inbox stores."""
         return self.model_dump_json().encode()

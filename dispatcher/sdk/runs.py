@@ -117,8 +117,10 @@ class Runs:
         fence, clock = self._parts.fence, self._parts.clock
         until = arrival.since + arrival.task.budget_ms / 1000
         while not await fence.opens(min(until, clock.monotonic() + self._parts.rules.look_s)):
-            gone = fence.is_lost or arrival.is_lost() or self._draining
-            if gone or clock.monotonic() >= until:
+            if fence.is_lost or arrival.is_lost() or self._draining:
+                raise _fenced()
+            if clock.monotonic() >= until:
+                await clock.sleep(self._parts.rules.pause_s)  # it may come again at once
                 raise _fenced()
 
     async def _attempt(

@@ -28,10 +28,13 @@ class Teller:
     async def tell(self, outcome: Outcome, envelope: Envelope, is_lost: Callable[[], bool] = never) -> bool:
         """Publish the result until it is confirmed; False when the delivery was lost meanwhile.
 
-        A lost one comes again, here or elsewhere, and is told from the inbox.
+        A lost one comes again, here or elsewhere, and is told from the inbox. So does one that did not
+        run here where the lease may be lost: it may have run at a successor.
         """
         frame = outcome.answer_to(envelope, self._parts.owner)
         for pause in self._pauses():
+            if outcome.has_not_run and not self._parts.fence.is_open:
+                return False
             try:
                 await self._parts.link.publish_result(frame)
             except TooLargeError:

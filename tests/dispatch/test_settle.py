@@ -306,3 +306,16 @@ def test_who_could_be_asked_but_may_not_be_now_is_not_waited_for() -> None:
     ended = settle(state, LATER, result(newest(state), ResultStatus.BUSY), by).state
 
     assert task_of(ended).status is TaskStatus.UNAVAILABLE
+
+
+def test_what_an_earlier_attempt_may_have_run_is_not_given_to_who_must_not_run_it_twice() -> None:
+    agents = Agents("a1", "a2")
+    by = assigner(agents)
+    lapsed = expire(published(accepted(by=by)), NOW + 15_000, by).state
+    agents.idempotent = False
+    agents.agents.append("a3")
+
+    ended = settle(lapsed, NOW + 15_100, result(newest(lapsed), ResultStatus.BUSY), by).state
+
+    assert len(ended.attempts) == 2
+    assert task_of(ended).status is TaskStatus.UNAVAILABLE

@@ -100,9 +100,11 @@ class Stopped(MemoryInbox):
     def __init__(self, fence: Fence) -> None:
         super().__init__()
         self._fence = fence
+        self.claims = 0
 
     async def claim(self, claim: Claim) -> Judgement:
         judgement = await super().claim(claim)
+        self.claims += 1
         self._fence.confirm(SystemClock().monotonic() - HOLDS_S, HOLDS_S)
         return judgement
 
@@ -114,3 +116,13 @@ async def test_a_process_that_was_stopped_between_claim_and_start_starts_nothing
 
     assert await delivery.settlement() is Settlement.REQUEUE
     assert (work.runs, link.reports) == ([], [])
+
+
+async def test_a_process_that_was_stopped_does_not_say_that_a_task_came_too_late():
+    work, link, fence = Work(), StubLink(), Fence()
+    inbox = Stopped(fence)
+    async with intake_of(work, link, inbox, fence=fence) as intake:
+        delivery = await handled(intake, task_frame("work.once", start_within_ms=0))
+
+    assert (inbox.claims, await delivery.settlement()) == (1, Settlement.REQUEUE)
+    assert link.reports == []

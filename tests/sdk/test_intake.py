@@ -258,7 +258,7 @@ class BrokenInbox(MemoryInbox):
 async def test_without_the_inbox_nothing_runs_and_the_task_is_given_back(error):
     work, link = Work(), StubLink()
     async with intake_of(work, link, BrokenInbox("claim", error)) as intake:
-        delivery = await handled(intake, task_frame())
+        delivery = await handled(intake, task_frame(budget_ms=50))
 
     assert await delivery.settlement() is Settlement.REQUEUE
     assert not work.runs
