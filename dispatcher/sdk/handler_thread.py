@@ -9,12 +9,13 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from types import TracebackType
 from typing import Self
 
 from dispatcher.sdk.cancellation import Stop
+from dispatcher.sdk.crossing import Crossing
 from dispatcher.sdk.handler_call import Call, run_async, run_blocking, timed_out
 from dispatcher.sdk.on_demand import new_loop
 from dispatcher.sdk.outcome import CANCELLED, Outcome, failure
@@ -44,7 +45,11 @@ class Run:
     async def answer(self) -> Outcome:
         """The outcome within the call's time, `timeout` otherwise, whether or not the handler ended."""
         limit = self._call.seconds + self._call.grace_s
-        await asyncio.wait([self._answer], timeout=limit)
+        timer = self._loop.call_later(limit, self._give_answer)
+        try:
+            await self._answer
+        finally:
+            timer.cancel()
         if self.is_cancelled:
             return CANCELLED
         if self.has_ended:
@@ -93,6 +98,9 @@ class HandlerThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._thread: threading.Thread | None = None
+        self._over: Crossing | None = None
+        self._back: Crossing | None = None
+        self._at_work: set[asyncio.Task[Outcome]] = set()
 
     @property
     def running(self) -> int:
@@ -101,6 +109,7 @@ class HandlerThread:
 
     async def __aenter__(self) -> Self:
         started: Future[None] = Future()
+        self._back = Crossing(asyncio.get_running_loop())
         self._thread = threading.Thread(target=self._main, args=(started,), name="handlers", daemon=True)
         self._thread.start()
         await asyncio.wrap_future(started)
@@ -130,31 +139,46 @@ class HandlerThread:
 
         Raises RuntimeError, and the place is still the caller's, when no thread can be had.
         """
-        loop = asyncio.get_running_loop()
-        run = Run(call, loop)
-        future = self._start(call, run.stop)
-        future.add_done_callback(lambda ended: _tell(loop, lambda: self._end(run, ended)))
+        run = Run(call, asyncio.get_running_loop())
+        if self._over is None:
+            raise RuntimeError("the handler thread is not running")
+        if call.handler.is_async:
+            self._over.call(partial(self._begin, call, run))
+        else:
+            self._begin_blocking(call, run)
         return run
 
     async def run(self, call: Call) -> Outcome:
         """The answer of a handler that is started now, in a place taken before."""
         return await self.start(call).answer()
 
-    def _end(self, run: Run, future: Future[Outcome]) -> None:
-        self.give_back()
-        broken_off = future.cancelled() or future.exception() is not None
-        run.end(None if broken_off else future.result())
+    def _begin(self, call: Call, run: Run) -> None:
+        """On the handlers' loop."""
+        task = asyncio.get_running_loop().create_task(run_async(call, run.stop))
+        self._at_work.add(task)
+        task.add_done_callback(partial(self._ended, run))
 
-    def _start(self, call: Call, stop: Stop) -> Future[Outcome]:
-        if self._loop is None:
-            raise RuntimeError("the handler thread is not running")
-        if call.handler.is_async:
-            return asyncio.run_coroutine_threadsafe(run_async(call, stop), self._loop)
+    def _begin_blocking(self, call: Call, run: Run) -> None:
         future: Future[Outcome] = Future()
         threading.Thread(
             target=run_blocking, args=(call, future), name=f"handler-{call.handler.capability}", daemon=True
         ).start()
-        return future
+        future.add_done_callback(partial(self._ended, run))
+
+    def _ended(self, run: Run, ended: asyncio.Task[Outcome] | Future[Outcome]) -> None:
+        """On the handlers' loop or thread; a stuck handler may end after the link's loop has closed."""
+        if isinstance(ended, asyncio.Task):
+            self._at_work.discard(ended)
+        broken_off = ended.cancelled() or ended.exception() is not None
+        outcome = None if broken_off else ended.result()
+        if self._back is not None:
+            with contextlib.suppress(RuntimeError):
+                self._back.call(partial(self._end, run, outcome))
+
+    def _end(self, run: Run, outcome: Outcome | None) -> None:
+        """On the link's loop."""
+        self.give_back()
+        run.end(outcome)
 
     def _main(self, started: Future[None]) -> None:
         with asyncio.Runner(loop_factory=new_loop) as runner:
@@ -162,12 +186,7 @@ class HandlerThread:
 
     async def _serve(self, started: Future[None]) -> None:
         self._loop = asyncio.get_running_loop()
+        self._over = Crossing(self._loop)
         self._stop = asyncio.Event()
         started.set_result(None)
         await self._stop.wait()
-
-
-def _tell(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:
-    """Call back on the link's loop; a stuck handler may end after that loop has closed."""
-    with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(callback)

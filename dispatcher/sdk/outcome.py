@@ -62,8 +62,11 @@ class Outcome(BaseModel):
             return failure("agent_error", f"the stored outcome can't be sent: {_flaws(error)}")
 
     def answer_to(self, envelope: Envelope, instance_id: str) -> bytes:
-        """The encoded result frame for the attempt that asks, with its token and number (I5)."""
-        frame = ResultFrame(
+        """The encoded result frame for the attempt that asks, with its token and number (I5).
+
+        Not validated again: outcome and envelope were when they were made or read.
+        """
+        frame = ResultFrame.model_construct(
             request_id=envelope.request_id,
             task_id=envelope.task_id,
             attempt=envelope.attempt,
