@@ -92,6 +92,7 @@ class Untold:
     """A task whose delivery is gone and whose result nobody surely told; `outcome` None: it broke off."""
 
     key: str
+    owner: str
     envelope: bytes
     outcome: bytes | None
 
@@ -166,8 +167,8 @@ class Inbox(Protocol):
         """Store how the owner's run ended; nothing happens if another has taken the key over."""
         ...
 
-    async def told(self, key: str) -> None:
-        """The result is surely told: forget the envelope."""
+    async def told(self, key: str, owner: str) -> None:
+        """This owner's result is surely told: forget the envelope, unless another one runs the task now."""
         ...
 
     async def untold(self, owner: str) -> Sequence[Untold]:

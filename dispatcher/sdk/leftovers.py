@@ -45,7 +45,7 @@ class Leftovers:
             outcome = self._outcome(left, envelope)
             _log.info("result.left_behind", extra={"task_id": envelope.task_id, "status": outcome.status})
             await self._teller.tell(outcome, envelope)
-        await self._parts.inbox.told(left.key)
+        await self._parts.inbox.told(left.key, left.owner)
 
     def _outcome(self, left: Untold, envelope: Envelope) -> Outcome:
         if left.outcome is not None:

@@ -68,7 +68,7 @@ class MemoryInbox(Inbox):
         del self._running[key]
         self._keep(key, replace(record, outcome=outcome, retryable=retryable, failed=failed))
 
-    async def told(self, key: str) -> None:
+    async def told(self, key: str, owner: str) -> None:
         """Nothing to forget: envelopes are of use to a later process only."""
 
     async def untold(self, owner: str) -> Sequence[Untold]:

@@ -61,9 +61,9 @@ _FINISH = f"""
 UPDATE agent_inbox SET touched_at = {_NOW}, outcome = $4, retryable = $5, failed = $6
 WHERE agent_id = $1 AND key = $2 AND owner = $3 AND outcome IS NULL
 """  # noqa: S608 - constants
-_TOLD = "UPDATE agent_inbox SET envelope = NULL WHERE agent_id = $1 AND key = $2"
+_TOLD = "UPDATE agent_inbox SET envelope = NULL WHERE agent_id = $1 AND key = $2 AND owner = $3"
 _UNTOLD = f"""
-SELECT key, envelope, outcome FROM agent_inbox
+SELECT key, owner, envelope, outcome FROM agent_inbox
 WHERE agent_id = $1 AND envelope IS NOT NULL AND owner <> $2 AND expires_at <= {_NOW}
 ORDER BY touched_at LIMIT 100
 """  # noqa: S608 - constants
@@ -143,9 +143,9 @@ class PostgresInbox(Inbox):
         """Write the outcome."""
         await self._execute(_FINISH, self._agent_id, key, owner, outcome, retryable, failed)
 
-    async def told(self, key: str) -> None:
+    async def told(self, key: str, owner: str) -> None:
         """Forget the envelope."""
-        await self._execute(_TOLD, self._agent_id, key)
+        await self._execute(_TOLD, self._agent_id, key, owner)
 
     async def untold(self, owner: str) -> Sequence[Untold]:
         """What instances left that are gone: their claims ran out."""

@@ -109,7 +109,7 @@ class Running:
         """End what was claimed without running it; its delivery is still there to be answered."""
         await self._store(outcome)
         if self._lease_s is not None:
-            await self._parts.inbox.told(self.task.idempotency_key)
+            await self._parts.inbox.told(self.task.idempotency_key, self._parts.owner)
         return outcome
 
     async def answer(self) -> Outcome:
@@ -131,7 +131,7 @@ class Running:
             renewing.cancel()
         await self._teller.tell(outcome, self.envelope)
         try:
-            await self._parts.inbox.told(self.task.idempotency_key)
+            await self._parts.inbox.told(self.task.idempotency_key, self._parts.owner)
         except DispatcherError as error:  # told once more after a restart: harmless
             _log.warning("inbox.failed", extra={**facts(self.task), "reason": error.error_code})
 

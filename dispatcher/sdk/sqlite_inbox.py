@@ -33,7 +33,7 @@ CREATE TABLE IF NOT EXISTS identity (
 _NOW = "(julianday('now') - 2440587.5) * 86400.0"
 """The database's clock in seconds since 1970, to the millisecond."""
 _UNTOLD = f"""
-SELECT key, envelope, outcome FROM inbox
+SELECT key, owner, envelope, outcome FROM inbox
 WHERE envelope IS NOT NULL AND owner <> ? AND expires_at <= {_NOW} ORDER BY touched_at LIMIT 100
 """  # noqa: S608 - constants
 
@@ -105,10 +105,10 @@ class SqliteInbox(Inbox):
             lambda: self._connection.execute(change, (outcome, _ending(retryable, failed), key, owner))
         )
 
-    async def told(self, key: str) -> None:
+    async def told(self, key: str, owner: str) -> None:
         """Forget the envelope in one transaction."""
-        change = "UPDATE inbox SET envelope = NULL WHERE key = ?"
-        await self._call(lambda: self._connection.execute(change, (key,)))
+        change = "UPDATE inbox SET envelope = NULL WHERE key = ? AND owner = ?"
+        await self._call(lambda: self._connection.execute(change, (key, owner)))
 
     async def untold(self, owner: str) -> Sequence[Untold]:
         """What earlier processes left; this file is nobody else's now."""
@@ -154,8 +154,9 @@ class SqliteInbox(Inbox):
         )
 
     def _untold(self, owner: str) -> Sequence[Untold]:
+        names = ("key", "owner", "envelope", "outcome")
         rows = self._connection.execute(_UNTOLD, (owner,))
-        return tuple(Untold(key=key, envelope=envelope, outcome=outcome) for key, envelope, outcome in rows)
+        return tuple(Untold(**dict(zip(names, row, strict=True))) for row in rows)
 
     def _read(self, key: str) -> tuple[Record | None, float]:
         (now,) = self._connection.execute(f"SELECT {_NOW}").fetchone()

@@ -177,11 +177,11 @@ class LastingInboxBehaviour(InboxBehaviour):
 
         left = await inbox.untold("me")
         for task in left:
-            await inbox.told(task.key)
+            await inbox.told(task.key, task.owner)
 
         assert set(left) == {
-            Untold(key="ended", envelope=b"a", outcome=b"done"),
-            Untold(key="broken off", envelope=b"b", outcome=None),
+            Untold(key="ended", owner="gone", envelope=b"a", outcome=b"done"),
+            Untold(key="broken off", owner="gone", envelope=b"b", outcome=None),
         }
         assert await inbox.untold("me") == ()
 
@@ -189,6 +189,14 @@ class LastingInboxBehaviour(InboxBehaviour):
         await inbox.claim(claim(envelope=b"a"))
         await inbox.finish("k", "me", b"done", retryable=False)
 
-        await inbox.told("k")
+        await inbox.told("k", "me")
 
         assert (await inbox.claim(claim())).outcome == b"done"
+
+    async def test_who_tells_late_does_not_take_away_what_its_successor_left(self, inbox: Inbox) -> None:
+        await inbox.claim(claim(owner="first", envelope=b"a", hold_s=0.0))
+        await inbox.claim(claim(owner="second", attempt=2, idempotent=True, envelope=b"b", hold_s=0.0))
+
+        await inbox.told("k", "first")
+
+        assert [(left.owner, left.envelope) for left in await inbox.untold("me")] == [("second", b"b")]
