@@ -59,6 +59,7 @@ def sweep_of(parts: Parts) -> Sweep:
 async def refresh_loads(parts: Parts) -> None:
     """Take the number of open attempts per agent from the ledger; also tells whether it answers."""
     async with parts.signals.ledger.watching():
+        parts.view.begin_count()
         parts.view.set_open(await parts.ledger.open_attempts())
 
 

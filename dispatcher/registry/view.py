@@ -1,5 +1,6 @@
 """The live view: who is there and how it is, in memory; what routing reads on every decision."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -48,6 +49,8 @@ class LiveView:
         self.roster = Roster(rules=rules, hearing=self.hearing)
         self._window = SuccessWindow(success or SuccessRules())
         self._open: dict[AgentId, int] = {}
+        self._since: Counter[AgentId] = Counter()
+        """Attempts opened here since the last count of the ledger began."""
 
     @property
     def version(self) -> int:
@@ -152,13 +155,25 @@ class LiveView:
             outcomes = Outcomes(succeeded=count.succeeded, failed=count.failed, at=now)
             self._window.put(count.agent_id, count.capability, outcomes)
 
+    def begin_count(self) -> None:
+        """The ledger is being asked for the numbers that `set_open` gets."""
+        self._since = Counter()
+
     def set_open(self, attempts: Mapping[AgentId, int]) -> None:
-        """Exactly these numbers of attempts are open in the ledger; agents left out have none."""
-        self._open = dict(attempts)
+        """These numbers of attempts are open in the ledger; agents left out have none.
+
+        What was opened here since `begin_count` comes on top: the count may not have seen it. One
+        that it did see counts double until the next count, which keeps an agent from being overrun.
+        """
+        self._open = {
+            agent: attempts.get(agent, 0) + self._since[agent] for agent in {*attempts, *self._since}
+        }
 
     def add_open(self, agent_id: AgentId, delta: int) -> None:
         """Correct one agent's number until the ledger is asked again; never below 0."""
         self._open[agent_id] = max(self._open.get(agent_id, 0) + delta, 0)
+        if delta > 0:
+            self._since[agent_id] += delta
 
     def snapshot(self) -> RegistrySnapshot:
         """Everything registered, as last stored."""

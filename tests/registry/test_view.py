@@ -177,8 +177,23 @@ def test_running_is_the_larger_of_reported_and_open(view, agent, instance):
     view.add_open(ORDER, -100)
     assert view.status(ORDER).running == 3
     view.add_open(ORDER, 5)
+    view.begin_count()
     view.set_open({})
     assert view.status(ORDER).running == 3
+
+
+def test_what_was_opened_while_the_ledger_was_asked_counts_on_top(view, agent, instance):
+    view.apply(snapshot(agent(), instances=[instance()]))
+    view.begin_count()
+    view.add_open(ORDER, 2)
+    view.add_open(ORDER, -1)
+
+    view.set_open({ORDER: 3})
+
+    assert view.total_open() == 5
+    view.begin_count()
+    view.set_open({ORDER: 4})
+    assert view.total_open() == 4
 
 
 def test_outcomes_count_from_where_the_ledger_left_off(view, agent):

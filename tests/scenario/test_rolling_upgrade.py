@@ -20,6 +20,8 @@ EARLIER = "88c43744c93405eb3d325a496d5d0452f7ab4827"
 """The newest commit whose schema is that of migration 0001 alone, and that knows no signal frames."""
 BODY = {"message": "请给这份合同盖章"}
 LONG = {"message": "请把这本书装订好"}
+LINKED = {"message": "请给这份合同盖章，然后归档到档案柜"}
+"""Of its two parts the second waits for a number that comes with the result of the first."""
 POSTS = 16
 CLERK = ROOT / "tests" / "scenario" / "clerk.py"
 
@@ -106,6 +108,11 @@ class Fleet:
         assert [document["status"] for document in documents] == ["completed"] * len(documents)
         return {part["agent_id"] for document in documents for part in document["parts"]}
 
+    async def texts(self, request_ids: Sequence[str]) -> Sequence[Sequence[str]]:
+        """What the parts of each request, once it has ended, say."""
+        documents = await asyncio.gather(*(self.ended(self.new_url, one) for one in request_ids))
+        return [[part["result"]["text"] for part in document["parts"]] for document in documents]
+
     async def ended(self, url: str, request_id: str) -> dict[str, Any]:
         """The request as the gateway at `url` tells it, once it has ended."""
         async with asyncio.timeout(25):
@@ -156,6 +163,17 @@ async def test_both_versions_serve_beside_each_other_and_the_earlier_one_may_go(
         successor.wait_for("registration.granted")
         reply = await fleet.client.post(f"{fleet.new_url}/v1/chat", json=BODY)
     assert reply.json()["status"] == "completed"
+
+
+@pytest.mark.timeout(120)
+async def test_a_second_part_follows_the_first_whichever_version_takes_its_result(fleet: Fleet) -> None:
+    """Both gateways take results of requests that the other one accepted, and remembers."""
+    for _ in range(3):
+        posted = await fleet.post(POSTS, LINKED)
+
+        told = await fleet.texts(posted)
+
+        assert told == [["已盖章。", f"no-{request_id}"] for request_id in posted]
 
 
 @pytest.mark.timeout(120)
