@@ -12,12 +12,13 @@ _BY_LIVENESS = (Liveness.ALIVE, Liveness.SUSPECT, Liveness.OFFLINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """One instance, when it was last heard of, and its last heartbeat.
+    """One instance, since when it is known here, when it was last heard of, and its last heartbeat.
 
-    `seen_at` is in seconds of this process's hearing, which is monotonic (I10).
+    Times are in seconds of this process's hearing, which is monotonic (I10).
     """
 
     instance: Instance
+    since: float
     seen_at: float
     heartbeat: HeartbeatFrame | None = None
 
@@ -35,7 +36,7 @@ def observe(known: Observation | None, row: Instance, now: float, rules: Livenes
     """
     stored = now - row.seen_age_s
     if known is None or known.instance.lease_id != row.lease_id:
-        return Observation(instance=row, seen_at=stored)
+        return Observation(instance=row, since=now, seen_at=stored)
     heard_elsewhere = stored > known.seen_at + rules.heartbeat_s
     return replace(known, instance=row, seen_at=stored if heard_elsewhere else known.seen_at)
 

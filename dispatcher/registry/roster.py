@@ -46,7 +46,8 @@ class Roster:
         """A new lease, alive now; it takes the place of an older one of the same instance name."""
         leases = self._agents.get(instance.agent_id, {})
         kept = {lease: one for lease, one in leases.items() if one.instance.name != instance.name}
-        seen = Observation(instance=instance, seen_at=self._hearing.monotonic())
+        now = self._hearing.monotonic()
+        seen = Observation(instance=instance, since=now, seen_at=now)
         self._agents[instance.agent_id] = {**kept, instance.lease_id: seen}
 
     def drop(self, agent_id: AgentId, lease_id: LeaseId) -> None:
@@ -63,9 +64,8 @@ class Roster:
         known = leases.get(LeaseId(frame.lease_id))
         if known is None or known.instance.instance_id != frame.instance_id:
             return False
-        leases[known.instance.lease_id] = Observation(
-            instance=known.instance, seen_at=self._hearing.monotonic(), heartbeat=frame
-        )
+        heard = replace(known, seen_at=self._hearing.monotonic(), heartbeat=frame)
+        leases[known.instance.lease_id] = heard
         self._heard.add(known.instance.instance_id)
         return True
 

@@ -128,7 +128,8 @@ class LiveView:
     def idle_agents(self) -> Sequence[AgentId]:
         """Agents that are alive and of whose instances none reports a running task, by agent id.
 
-        None of them while heartbeats can't be heard: they may be busy by now.
+        Not those with an instance that has just begun: what others left comes to it first. None of
+        them while heartbeats can't be heard: they may be busy by now.
         """
         if self.hearing.is_down:
             return ()
@@ -136,8 +137,13 @@ class LiveView:
 
     def _is_idle(self, agent_id: AgentId) -> bool:
         seen = self.roster.of(agent_id)
-        alive = any(self.liveness(one) is Liveness.ALIVE for one in seen)
-        return alive and not any(one.running for one in seen)
+        alive = [one for one in seen if self.liveness(one) is Liveness.ALIVE]
+        rests = bool(alive) and not any(one.running for one in seen)
+        return rests and all(map(self._is_settled, alive))
+
+    def _is_settled(self, observation: Observation) -> bool:
+        """Whether it is here for two heartbeats: until then the broker may bring it what others left."""
+        return self.hearing.monotonic() - observation.since >= 2 * self._rules.heartbeat_s
 
     def success(self, agent_id: AgentId, capability: Capability) -> float:
         """Shrunk, decayed success estimate in [0, 1]."""

@@ -87,8 +87,9 @@ async def test_an_outage_of_ours_takes_no_agent_for_dead(replica, registration, 
     assert replica.view.status(ORDER).liveness is Liveness.OFFLINE
 
 
-async def test_nobody_is_taken_for_idle_while_nobody_can_be_heard(replica, registration, beat):
+async def test_nobody_is_taken_for_idle_while_nobody_can_be_heard(replica, registration, beat, clock):
     granted = await replica.registrar.register(registration())
+    clock.now += 10.0
     replica.registrar.heartbeat(beat(granted))
     before = replica.view.idle_agents()
 

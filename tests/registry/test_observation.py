@@ -18,7 +18,7 @@ def seen(instance, *, at=100.0, running=None):
             agent_id="order", instance_id=instance.instance_id, lease_id=instance.lease_id, running=running
         )
     )
-    return Observation(instance=instance, seen_at=at, heartbeat=heartbeat)
+    return Observation(instance=instance, since=at, seen_at=at, heartbeat=heartbeat)
 
 
 def summary(*observations, attempts_open=0, now=100.0):
@@ -82,7 +82,7 @@ def test_a_lease_seen_for_the_first_time_has_the_stored_age(instance):
     superseded = seen(instance(lease="older"), running=3)
 
     for known in (None, superseded):
-        assert observe(known, row, 100.0, RULES) == Observation(instance=row, seen_at=80.0)
+        assert observe(known, row, 100.0, RULES) == Observation(instance=row, since=100.0, seen_at=80.0)
 
 
 def test_a_known_lease_keeps_the_age_that_was_measured_here(instance):

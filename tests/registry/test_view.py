@@ -232,3 +232,18 @@ def test_dropping_or_forgetting_the_unknown_changes_nothing(view, agent, instanc
     view.roster.forget(FAQ)
 
     assert len(view.instances(ORDER)) == 1
+
+
+def test_an_agent_is_idle_once_its_instances_are_settled_and_say_that_they_rest(
+    view, agent, instance, clock, rules
+):
+    view.apply(snapshot(agent(), instances=[instance()]))
+    view.roster.beat(beat(running=0))
+    at_first = view.idle_agents()
+
+    clock.now += 2 * rules.heartbeat_s
+    view.roster.beat(beat(running=0))
+    settled = view.idle_agents()
+    view.roster.beat(beat(running=1))
+
+    assert (at_first, settled, view.idle_agents()) == ((), (ORDER,), ())
