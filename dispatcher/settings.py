@@ -66,10 +66,14 @@ class ServerSettings(Group):
 
 
 class StoreSettings(Group):
-    """The ledger. Empty `url` means SQLite in `data_dir`. A full write queue refuses new requests (503)."""
+    """The ledger. Empty `url` means SQLite in `data_dir`. A full write queue refuses new requests (503).
+
+    `recent_states` open requests are changed from memory, without reading them; 0 reads each.
+    """
 
     url: SecretStr = SecretStr("")
     queue_limit: Count = 10_000
+    recent_states: Annotated[int, Field(ge=0, le=100_000)] = 2048
 
 
 class BrokerSettings(Group):

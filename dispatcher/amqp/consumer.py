@@ -6,7 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
-from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, AbstractQueue
+from aio_pika.abc import AbstractChannel, AbstractQueue
+from aiormq.abc import DeliveredMessage
 
 from dispatcher.amqp.connection import Connection, keep_up
 from dispatcher.amqp.declare import Queue, declare_queue
@@ -93,8 +94,10 @@ class Consumer:
             async with asyncio.timeout(self._connection.rules.call_timeout_s):
                 await channel.set_qos(prefetch_count=subscription.prefetch, global_=False)
                 queue = await self._declare(channel)
-                tag = await queue.consume(self._take, no_ack=not subscription.acknowledged)
-            self._place = _Place(queue=queue, tag=tag)
+                # One task for a message: the library's own queue makes two, and copies all properties.
+                wire = await channel.get_underlay_channel()
+                begun = await wire.basic_consume(queue.name, self._take, no_ack=not subscription.acknowledged)
+            self._place = _Place(queue=queue, tag=str(begun.consumer_tag))
             self._up.set()
             subscription.on_up(self.is_up)
             try:
@@ -112,7 +115,7 @@ class Consumer:
             self.misfit = error.message
             raise
 
-    async def _take(self, message: AbstractIncomingMessage) -> None:
+    async def _take(self, message: DeliveredMessage) -> None:
         if self._is_draining:
             return
         self._in_hand += 1

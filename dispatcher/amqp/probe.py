@@ -14,6 +14,7 @@ from enum import Enum, auto
 
 from aio_pika.abc import AbstractChannel
 from aio_pika.exceptions import ChannelNotFoundEntity
+from aiormq import spec
 
 from dispatcher.amqp.connection import Connection, is_cancelled
 from dispatcher.amqp.declare import Queue, declare_queue
@@ -116,9 +117,10 @@ class Probe:
         if queue.declaration_result.message_count:
             return Standing.SOUND
         try:
-            message = await queue.get(fail=False, timeout=self._answer_s)
+            wire = await channel.get_underlay_channel()
+            found = await wire.basic_get(name, timeout=self._answer_s)
         except TimeoutError:
             return Standing.SILENT
-        if message is not None:
-            await Received(message).settle(Settlement.REQUEUE)
+        if isinstance(found.delivery, spec.Basic.GetOk):
+            await Received(found).settle(Settlement.REQUEUE)
         return Standing.SOUND

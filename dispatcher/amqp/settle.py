@@ -4,8 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from aio_pika.abc import AbstractIncomingMessage
-from aio_pika.exceptions import ChannelInvalidStateError
+from aiormq.abc import DeliveredMessage
 
 from dispatcher.amqp.outcomes import LIBRARY_ERRORS
 from dispatcher.protocol.link import Settlement
@@ -20,7 +19,7 @@ class Received:
 
     __slots__ = ("_is_settled", "_message", "since")
 
-    def __init__(self, message: AbstractIncomingMessage, since: float = 0.0) -> None:
+    def __init__(self, message: DeliveredMessage, since: float = 0.0) -> None:
         self._message = message
         self.since = since
         """When the library handed it over, in monotonic seconds; it tells no earlier time."""
@@ -39,17 +38,17 @@ class Received:
     @property
     def kind(self) -> str | None:
         """The message's `type` property."""
-        return self._message.type
+        return self._message.header.properties.message_type
 
     @property
     def reply_to(self) -> str | None:
         """The queue that waits for a reply."""
-        return self._message.reply_to
+        return self._message.header.properties.reply_to
 
     @property
     def correlation_id(self) -> str | None:
         """What a reply has to repeat."""
-        return self._message.correlation_id
+        return self._message.header.properties.correlation_id
 
     @property
     def key(self) -> str:
@@ -59,15 +58,13 @@ class Received:
     @property
     def death(self) -> str:
         """Of a dead letter, why it was given up first; empty for others."""
-        return str(self._message.headers.get("x-first-death-reason", ""))
+        headers = self._message.header.properties.headers or {}
+        return str(headers.get("x-first-death-reason", ""))
 
     @property
     def is_lost(self) -> bool:
         """Whether its channel ended: it can't be settled any more and is delivered again elsewhere."""
-        try:
-            return self._message.channel.is_closed
-        except ChannelInvalidStateError:
-            return True
+        return self._message.channel.is_closed
 
     async def settle(self, settlement: Settlement) -> None:
         """Carry out `settlement` once; on a connection that is gone there is nothing left to do."""
@@ -81,15 +78,19 @@ class Received:
             log.debug("amqp.settled_too_late", extra={"reason": type(error).__name__})
 
 
-async def _settle(message: AbstractIncomingMessage, settlement: Settlement) -> None:
-    """RabbitMQ 4.3 counts only `reject` towards the delivery limit, so work is given back with it."""
+async def _settle(message: DeliveredMessage, settlement: Settlement) -> None:
+    """RabbitMQ 4.3 counts only `reject` towards the delivery limit, so work is given back with it.
+
+    Nobody answers either, so the socket is not waited for: what closes the channel is written after it.
+    """
+    channel, tag = message.channel, message.delivery_tag or 0
     match settlement:
         case Settlement.ACK:
-            await message.ack()
+            await channel.basic_ack(tag, wait=False)
         case Settlement.REQUEUE:
-            await message.reject(requeue=True)
+            await channel.basic_reject(tag, requeue=True, wait=False)
         case Settlement.DEAD:
-            await message.reject(requeue=False)
+            await channel.basic_reject(tag, requeue=False, wait=False)
 
 
 def settled_by(decide: Callable[[Received], Awaitable[Settlement]]) -> Callable[[Received], Awaitable[None]]:

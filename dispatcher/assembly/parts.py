@@ -122,7 +122,12 @@ async def build_parts(settings: Settings, stack: AsyncExitStack) -> Parts:
 async def _open_ledger(
     settings: Settings, database: Database, clock: SystemClock, stack: AsyncExitStack
 ) -> SqlLedger:
-    ledger = SqlLedger(database, clock=clock, rules=GroupRules(capacity=settings.store.queue_limit))
+    ledger = SqlLedger(
+        database,
+        clock=clock,
+        rules=GroupRules(capacity=settings.store.queue_limit),
+        recent_states=settings.store.recent_states,
+    )
     await stack.enter_async_context(ledger.running())
     return ledger
 

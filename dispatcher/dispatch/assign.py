@@ -99,9 +99,8 @@ class Assigner:
         if assignment is None:
             return
         decision = assignment.decision
-        task = replace(task, score=decision.score, ranking=None)
         if decision.agent_id is None:
-            _end_unavailable(draft, task, decision)
+            _end_unavailable(draft, replace(task, score=decision.score, ranking=None), decision)
             return
         deadline = min(draft.now_ms + assignment.timeout_ms, draft.request.deadline_ms)
         if self._is_long(assignment):
@@ -109,6 +108,10 @@ class Assigner:
             draft.allow_until(deadline)
         opened = replace(
             task,
+            status=TaskStatus.OPEN,
+            agent_id=decision.agent_id,
+            score=decision.score,
+            ranking=None,
             idempotent=assignment.idempotent,
             timeout_ms=assignment.timeout_ms,
             deadline_ms=deadline,
@@ -229,7 +232,8 @@ class Assigner:
             claimed_until_ms=draft.now_ms + self.rules.claim_ms if mine else None,
         )
         draft.put_attempt(attempt)
-        draft.put_task(replace(task, status=TaskStatus.OPEN, agent_id=agent_id))
+        is_given = task.status is TaskStatus.OPEN and task.agent_id == agent_id
+        draft.put_task(task if is_given else replace(task, status=TaskStatus.OPEN, agent_id=agent_id))
         self.loads.add_open(agent_id, +1)
 
 

@@ -3,13 +3,16 @@
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from dispatcher.channel.channel import Channel
+from dispatcher.dispatch.expire import release
 from dispatcher.dispatch.ledger import Change, Decide, KeyedRequest, Ledger, Offer
 from dispatcher.dispatch.outbox import Outbox
 from dispatcher.dispatch.request import NOT_REACHED, Attempt, AttemptStatus, RequestStatus
 from dispatcher.dispatch.waiters import Waiters
+from dispatcher.errors import UnavailableError
 from dispatcher.identifiers import AgentId, Capability, RequestId
 from dispatcher.protocol.frames import CancelFrame
 
@@ -73,6 +76,14 @@ class Bookkeeper:
         await self.ledger.mark_published(attempt)
         self.waiters.touch(attempt.request_id)
 
+    async def release(self, attempt: Attempt) -> None:
+        """Give back a claim of this replica that was not used; best effort, for it runs out by itself."""
+        replica = self.outbox.replica
+        try:
+            await self.ledger.update(attempt.request_id, partial(release, attempt=attempt, replica=replica))
+        except UnavailableError:
+            logger.warning("task.not_released", extra={"task_id": attempt.task_id})
+
     async def announce(self, change: Change) -> None:
         """Let the replica that accepted the request look at it, if it is another one; best effort."""
         request = change.after.request
@@ -82,15 +93,13 @@ class Bookkeeper:
     async def _follow_up(self, change: Change, since: float) -> None:
         self.waiters.touch(change.after.request.request_id)
         for attempt in change.new_attempts():
-            logger.info("task.decided", extra=_facts(change, attempt))
-            if self.loads.pace(attempt.agent_id) is not None:
-                self.outbox.poked.set()
+            self._note_decided(change, attempt)
         for attempt in ended_attempts(change):
             if self.loads.has_waiting(attempt.agent_id):
                 self.outbox.poked.set()
             self.loads.add_open(attempt.agent_id, -1)
             self._count_outcome(change, attempt)
-        self.outbox.offer(change, since)
+        await self._send(change, since)
         for attempt in abandoned_attempts(change):
             await self._stop(attempt)
         if has_ended(change):
@@ -100,6 +109,17 @@ class Bookkeeper:
             )
             self.waiters.notify(change.after)
             await self.announce(change)
+
+    async def _send(self, change: Change, since: float) -> None:
+        for attempt in self.outbox.offer(change, since):
+            await self.release(attempt)
+
+    def _note_decided(self, change: Change, attempt: Attempt) -> None:
+        """What goes out from here at once is logged when it has."""
+        if attempt.claimed_by != self.outbox.replica:
+            logger.info("task.decided", extra=_facts(change, attempt))
+        if self.loads.pace(attempt.agent_id) is not None:
+            self.outbox.poked.set()
 
     def _count_outcome(self, change: Change, attempt: Attempt) -> None:
         ran = attempt.status in (AttemptStatus.SUCCEEDED, AttemptStatus.FAILED, AttemptStatus.LAPSED)
@@ -128,8 +148,9 @@ def has_ended(change: Change) -> bool:
 
 def ended_attempts(change: Change) -> Iterator[Attempt]:
     """Attempts that were open before the change and are not after it."""
-    before = change.before.attempts if change.before else ()
-    was_open = {(a.task_id, a.number) for a in before if a.status.is_open}
+    if change.before is None:
+        return
+    was_open = {(a.task_id, a.number) for a in change.before.attempts if a.status.is_open}
     for attempt in change.after.attempts:
         if (attempt.task_id, attempt.number) in was_open and not attempt.status.is_open:
             yield attempt
@@ -137,8 +158,9 @@ def ended_attempts(change: Change) -> Iterator[Attempt]:
 
 def abandoned_attempts(change: Change) -> Iterator[Attempt]:
     """Attempts of tasks that this change ended although their agent may be at them, or get them yet."""
-    before = change.before.tasks if change.before else ()
-    were_open = {task.task_id for task in before if not task.status.is_terminal}
+    if change.before is None:
+        return
+    were_open = {task.task_id for task in change.before.tasks if not task.status.is_terminal}
     ended = {t.task_id for t in change.after.tasks if t.status.is_terminal and t.task_id in were_open}
     for attempt in change.after.attempts:
         may_be_sent = attempt.published_ms is not None or attempt.claimed_by is not None

@@ -48,8 +48,10 @@ class Dispatcher:
     admission: Admission
     seen: SeenKeys = field(default_factory=SeenKeys)
 
-    async def submit(self, message: ChatMessage, identity: Identity) -> Submitted:
+    async def submit(self, message: ChatMessage, identity: Identity, *, waits: bool = True) -> Submitted:
         """Plan, route and accept a message; it is durable when this returns.
+
+        `waits` where `wait` comes next: a state that ends before that is kept for it.
 
         Raises RequestError (`idempotency_key_reused`, `unknown_capability`,
         `capability_not_granted`) and OverloadedError; nothing was accepted then.
@@ -72,7 +74,8 @@ class Dispatcher:
             session=session,
         )
         assigner = replace(self.assigner, choose=partial(self.selection.choose, planned=planned))
-        self.books.waiters.expect(request_id)
+        if waits:
+            self.books.waiters.expect(request_id)
         outcome = await self.books.accept(
             Offer(
                 request_id=request_id,

@@ -8,6 +8,7 @@ from dispatcher.dispatch.ledger import Step
 from dispatcher.dispatch.request import Attempt, AttemptStatus, RequestState, Task, TaskStatus
 from dispatcher.dispatch.settle import failed_status
 from dispatcher.dispatch.transition import Draft
+from dispatcher.identifiers import ReplicaId
 
 LOOK_AGAIN_MS = 1_000
 """How soon another agent is looked for where none was there to take what may run again."""
@@ -60,11 +61,11 @@ def move_on(state: RequestState, now_ms: int, attempt: Attempt, assigner: Assign
     return draft.step()
 
 
-def release(state: RequestState, now_ms: int, attempt: Attempt, assigner: Assigner) -> Step:
-    """This replica claimed the attempt and did not come to send it: it surely was not sent by this claim."""
+def release(state: RequestState, now_ms: int, attempt: Attempt, replica: ReplicaId) -> Step:
+    """The replica claimed the attempt and did not come to send it: it surely was not sent by this claim."""
     draft = Draft(state, now_ms)
     current = draft.attempt(attempt.task_id, attempt.number)
-    if current is not None and _is_ours(current, now_ms, assigner):
+    if current is not None and _is_claimed_by(replica, current, now_ms):
         draft.put_attempt(replace(current, claimed_by=None, claimed_until_ms=None))
     return draft.step()
 
@@ -103,7 +104,11 @@ def expire(state: RequestState, now_ms: int, assigner: Assigner, *, hold_leases:
 
 
 def _is_ours(attempt: Attempt, now_ms: int, assigner: Assigner) -> bool:
-    is_claimed = attempt.claimed_by == assigner.replica and now_ms < (attempt.claimed_until_ms or 0)
+    return _is_claimed_by(assigner.replica, attempt, now_ms)
+
+
+def _is_claimed_by(replica: ReplicaId, attempt: Attempt, now_ms: int) -> bool:
+    is_claimed = attempt.claimed_by == replica and now_ms < (attempt.claimed_until_ms or 0)
     return attempt.status is AttemptStatus.DUE and is_claimed
 
 

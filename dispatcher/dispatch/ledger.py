@@ -145,8 +145,9 @@ NO_PACES: Mapping[AgentId, float] = MappingProxyType({})
 class Ledger(Protocol):
     """Requests, intents, tasks, attempts, results and decisions.
 
-    When a write queue is full, `accept` raises OverloadedError before anything is stored, while
-    `update` and `mark_published` wait for room. When the database can't be reached all raise
+    When its queue is full, `accept` and `find_by_key` raise OverloadedError before anything is stored,
+    and UnavailableError when the database has not answered for a while; `update`, `mark_published` and
+    `read` wait for room and for the answer. When the database can't be reached all raise
     UnavailableError; nothing of the call is stored then, or its outcome is unknown and the same
     call may be made again.
     """

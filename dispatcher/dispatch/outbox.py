@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
 from dispatcher.clock import Clock
 from dispatcher.dispatch.ledger import AttemptKey, Change, Due
+from dispatcher.dispatch.request import Attempt
 from dispatcher.dispatch.task_frame import due_of
 from dispatcher.identifiers import ReplicaId
 
@@ -12,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 class Outbox:
-    """At most `limit` attempts, each once; one that finds it full stays in the ledger, its claim runs out."""
+    """At most `limit` attempts, each once; one that finds it full stays in the ledger."""
 
     def __init__(self, *, replica: ReplicaId, limit: int, clock: Clock) -> None:
         self.replica = replica
@@ -26,26 +28,29 @@ class Outbox:
         """The monotonic time that `offer` and `put` count from."""
         return self._clock.monotonic()
 
-    def offer(self, change: Change, since: float) -> None:
-        """Take the attempts that a commit of this replica created and claimed.
+    def offer(self, change: Change, since: float) -> Sequence[Attempt]:
+        """Take the attempts that a commit of this replica created and claimed; those that found no place.
 
         Budget and claim run from `since`, a time before the commit began: it may have taken long.
         """
-        for attempt in change.new_attempts():
-            if attempt.claimed_by == self.replica:
-                self.put(due_of(change.after, attempt, change.now_ms), since)
+        ours = [attempt for attempt in change.new_attempts() if attempt.claimed_by == self.replica]
+        return [one for one in ours if not self.put(due_of(change.after, one, change.now_ms), since)]
 
-    def put(self, due: Due, since: float) -> None:
-        """Queue one attempt that was claimed no earlier than `since`, unless it is queued already."""
+    def put(self, due: Due, since: float) -> bool:
+        """Queue one attempt that was claimed no earlier than `since`, unless it is queued already.
+
+        False where there is no place for it: its claim is to be given back.
+        """
         key = (due.attempt.task_id, due.attempt.number)
         if key in self._held:
-            return
+            return True
         try:
             self._queue.put_nowait((due, since))
         except asyncio.QueueFull:
             logger.warning("outbox.full", extra={"task_id": due.task.task_id})
-        else:
-            self._held.add(key)
+            return False
+        self._held.add(key)
+        return True
 
     async def take(self) -> tuple[Due, int]:
         """The next attempt to publish, and for how many milliseconds it has been claimed."""

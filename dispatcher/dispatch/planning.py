@@ -1,6 +1,6 @@
 """From a message to its plan and the ranking behind each intent."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dispatcher.clock import Calendar
@@ -64,7 +64,7 @@ class Planner:
     ) -> Planned | None:
         """The plan of the first question that the message answers, None where it answers none."""
         (ranking,) = await self.router.rank([message.message])
-        schemas = _schemas(self.contracts())
+        schemas = _schemas(self.contracts(), {question.capability for question in questions})
         entities = self._entities(message.message, language)
         for question in questions:
             if question.capability not in schemas:
@@ -97,7 +97,7 @@ class Planner:
     ) -> Planned:
         plan = build_plan(
             pieces,
-            schemas=_schemas(self.contracts()),
+            schemas=_schemas(self.contracts(), {piece.capability for piece in pieces}),
             entities=self._entities(message.message, language),
             context=message.context,
             language=language,
@@ -143,10 +143,16 @@ def _whole_message(text: str, capability: Capability) -> RankedPiece:
     return RankedPiece(piece=Piece(text=text, start=0, end=len(text)), capability=capability, similarity=1.0)
 
 
-def _schemas(contracts: Mapping[Capability, CapabilityContract]) -> dict[Capability, CapabilitySchema]:
+def _schemas(
+    contracts: Mapping[Capability, CapabilityContract], wanted: Collection[Capability | None]
+) -> dict[Capability, CapabilitySchema]:
+    """Of the wanted ones alone: a registry may have thousands."""
     return {
         name: CapabilitySchema(
-            capability=name, input_schema=contract.input_schema, output_schema=contract.output_schema
+            capability=name,
+            input_schema=contracts[name].input_schema,
+            output_schema=contracts[name].output_schema,
         )
-        for name, contract in contracts.items()
+        for name in wanted
+        if name is not None and name in contracts
     }

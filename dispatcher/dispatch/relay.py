@@ -9,16 +9,16 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Protocol
 
 from dispatcher.channel.channel import Channel
 from dispatcher.clock import Clock
 from dispatcher.dispatch.assign import Assigner
 from dispatcher.dispatch.bookkeeper import Bookkeeper
-from dispatcher.dispatch.expire import move_on, not_delivered, release
+from dispatcher.dispatch.expire import move_on, not_delivered
 from dispatcher.dispatch.ledger import Due
 from dispatcher.dispatch.outbox import Outbox
+from dispatcher.dispatch.request import Task
 from dispatcher.dispatch.task_frame import task_frame
 from dispatcher.errors import DeliveryError, OutcomeUnknownError
 from dispatcher.identifiers import AgentId, CallerId, Capability
@@ -83,9 +83,7 @@ class Relay:
         frame = task_frame(due, self.rules.reply_to, queued_ms)
         if queued_ms >= self.rules.stale_ms or frame.budget_ms == 0:
             logger.warning("task.stale", extra=_facts(due))
-            await self.books.update(
-                due.attempt.request_id, partial(release, attempt=due.attempt, assigner=self.assigner)
-            )
+            await self.books.release(due.attempt)
             return
         if not self._is_granted(due):
             await self._give_back(due, "unauthorised")
@@ -98,7 +96,7 @@ class Relay:
             await self._give_back(due, error.error_code)
         else:
             await self.books.mark_published(due.attempt)
-            logger.info("task.published", extra=_facts(due))
+            logger.info("task.published", extra={**_facts(due), **_scores(due.task)})
 
     def _is_granted(self, due: Due) -> bool:
         grants = self.grants(due.request.caller)
@@ -138,12 +136,13 @@ class Relay:
             self.outbox.replica, room, self.assigner.rules.claim_ms / 1000, paces=paces
         )
         gone: list[Due] = []
+        unplaced: list[Due] = []
         for due in found:
-            if self.capacities.capacity(due.attempt.agent_id):
-                self.outbox.put(due, since)
-            else:
+            if not self.capacities.capacity(due.attempt.agent_id):
                 gone.append(due)
-        await asyncio.gather(*map(self._move, gone))
+            elif not self.outbox.put(due, since):
+                unplaced.append(due)
+        await asyncio.gather(*map(self._move, gone), *(self.books.release(due.attempt) for due in unplaced))
         return len(found)
 
     async def _move(self, due: Due) -> None:
@@ -173,3 +172,7 @@ def _facts(due: Due) -> dict[str, object]:
         "agent_id": due.attempt.agent_id,
         "attempt": due.attempt.number,
     }
+
+
+def _scores(task: Task) -> dict[str, object]:
+    return {"similarity": round(task.similarity, 3), "score": task.score and round(task.score, 3)}

@@ -1,9 +1,15 @@
 """The frame of one attempt, built when it is published so that its budget is what remains."""
 
+from typing import cast
+
+from pydantic import JsonValue
+
 from dispatcher.dispatch.ledger import Due
 from dispatcher.dispatch.request import Attempt, RequestState
 from dispatcher.identifiers import idempotency_key
 from dispatcher.protocol.frames import TaskContext, TaskFrame, TaskPayload
+
+Fields = dict[str, JsonValue]
 
 
 def due_of(state: RequestState, attempt: Attempt, now_ms: int) -> Due:
@@ -24,13 +30,14 @@ def task_frame(due: Due, reply_to: str, queued_ms: int = 0) -> TaskFrame:
     """The frame to publish `queued_ms` after the attempt was claimed.
 
     `budget_ms` is the smaller of the attempt's time and what is left of the task's; 0 when that is over.
-    A long task has all that is left, and the attempt's time to start.
+    A long task has all that is left, and the attempt's time to start. Nothing is validated: it all
+    was when it came in, and the receiver does so again.
     """
     request, task, attempt = due.request, due.task, due.attempt
     remaining = (task.deadline_ms or due.now_ms) - due.now_ms - queued_ms
     start_within_ms = max(0, min(attempt.timeout_ms, remaining))
     budget_ms = start_within_ms if attempt.lease_ms is None else max(0, remaining)
-    return TaskFrame(
+    return TaskFrame.model_construct(
         request_id=request.request_id,
         task_id=task.task_id,
         attempt=attempt.number,
@@ -38,18 +45,18 @@ def task_frame(due: Due, reply_to: str, queued_ms: int = 0) -> TaskFrame:
         token=attempt.token,
         agent_id=attempt.agent_id,
         capability=str(task.capability),
-        payload=TaskPayload.model_validate(
-            {"text": due.text, "input": dict(task.inputs), "entities": due.entities}
+        payload=TaskPayload.model_construct(
+            text=due.text,
+            input=cast("Fields", dict(task.inputs)),
+            entities=[cast("Fields", dict(entity)) for entity in due.entities],
         ),
-        context=TaskContext.model_validate(
-            {
-                "caller": request.caller,
-                "session_id": request.session_id,
-                "user_id": request.user_id,
-                "language": request.language,
-                "environment": request.environment,
-                "data": dict(request.context),
-            }
+        context=TaskContext.model_construct(
+            caller=request.caller,
+            session_id=request.session_id,
+            user_id=request.user_id,
+            language=request.language,
+            environment=request.environment,
+            data=cast("Fields", dict(request.context)),
         ),
         budget_ms=budget_ms,
         start_within_ms=start_within_ms,

@@ -117,7 +117,8 @@ class Draft:
         if task.status not in TASK_TRANSITIONS[before.status]:
             raise IllegalTransitionError(f"task {task.task_id!r}: {before.status} -> {task.status}")
         finished = self.now_ms if task.status.is_terminal else None
-        self._tasks[task.position] = replace(task, finished_ms=finished)
+        same = task.finished_ms == finished
+        self._tasks[task.position] = task if same else replace(task, finished_ms=finished)
 
     def put_attempt(self, attempt: Attempt) -> None:
         """Add an attempt, or replace it; raises IllegalTransitionError like `put_task`."""
@@ -126,7 +127,8 @@ class Draft:
         if before and attempt.status not in ATTEMPT_TRANSITIONS[before.status]:
             raise IllegalTransitionError(f"attempt {key!r}: {before.status} -> {attempt.status}")
         finished = None if attempt.status.is_open else self.now_ms
-        self._attempts[key] = replace(attempt, finished_ms=finished)
+        same = attempt.finished_ms == finished
+        self._attempts[key] = attempt if same else replace(attempt, finished_ms=finished)
 
     def end_attempts(self, task_id: TaskId, status: AttemptStatus) -> None:
         """End every open attempt of a task with the same status."""

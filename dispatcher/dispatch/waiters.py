@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dispatcher.clock import Clock
 from dispatcher.dispatch.ledger import Ledger
 from dispatcher.dispatch.request import RequestState, RequestStatus
+from dispatcher.dispatch.weight import weight_of
 from dispatcher.errors import OverloadedError, RequestError
 from dispatcher.identifiers import RequestId
 
@@ -15,6 +16,8 @@ LOOK_EVERY_S = 1.0
 """A wake-up that got lost costs one look into the ledger after this time."""
 EXPECTED = 1024
 """Requests remembered between `expect` and `wait`; of one forgotten the ledger tells."""
+HELD_BYTES = 8_000_000
+"""What the states of those that ended meanwhile may take in memory, all together."""
 Bells = dict[RequestId, set[asyncio.Event]]
 
 
@@ -29,7 +32,8 @@ class Waiters:
         self._watching: Bells = {}
         self._count = 0
         self._ended: dict[RequestId, RequestState] = {}
-        self._expected: OrderedDict[RequestId, RequestState | None] = OrderedDict()
+        self._expected: OrderedDict[RequestId, tuple[RequestState | None, int]] = OrderedDict()
+        self._held_bytes = 0
         self._released = False
 
     @property
@@ -44,9 +48,27 @@ class Waiters:
 
     def expect(self, request_id: RequestId) -> None:
         """Prepare for a request that is about to be accepted, so that `wait` needs no look at first."""
-        self._expected[request_id] = None
+        self._expected[request_id] = (None, 0)
         if len(self._expected) > EXPECTED:
-            self._expected.popitem(last=False)
+            self._collect(next(iter(self._expected)))
+
+    @property
+    def held_bytes(self) -> int:
+        """About how much memory the states take that nobody has collected yet."""
+        return self._held_bytes
+
+    def _collect(self, request_id: RequestId) -> RequestState | None:
+        state, weight = self._expected.pop(request_id, (None, 0))
+        self._held_bytes -= weight
+        return state
+
+    def _hold(self, state: RequestState) -> None:
+        """Keep it for whoever comes for it; where there is no room the ledger has to tell."""
+        weight = weight_of(state)
+        self._collect(state.request.request_id)
+        if self._held_bytes + weight <= HELD_BYTES:
+            self._expected[state.request.request_id] = (state, weight)
+            self._held_bytes += weight
 
     def notify(self, state: RequestState) -> None:
         """Hand a committed state to whoever waits for it here."""
@@ -54,7 +76,7 @@ class Waiters:
         if state.request.status is RequestStatus.OPEN:
             return
         if request_id in self._expected:
-            self._expected[request_id] = state
+            self._hold(state)
         if request_id in self._waiting:
             self._ended[request_id] = state
             self.wake(request_id)
@@ -67,7 +89,7 @@ class Waiters:
     def wake(self, request_id: RequestId) -> None:
         """Make whoever waits for the request or watches it look into the ledger."""
         self.touch(request_id)
-        self._expected.pop(request_id, None)
+        self._collect(request_id)
         for bell in self._waiting.get(request_id, ()):
             bell.set()
 
@@ -85,7 +107,7 @@ class Waiters:
         until = self._clock.monotonic() + seconds
         with self.place(), self._expecting(request_id) as bell:
             is_open = request_id in self._expected
-            if ended := self._expected.pop(request_id, None):
+            if ended := self._collect(request_id):
                 return ended
             if is_open and seconds > 0 and not self._released:
                 await self.next_look(bell, seconds)

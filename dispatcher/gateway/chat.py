@@ -117,9 +117,10 @@ class ChatRoutes:
             message = self._message(body, key, digest_document(document))
             submit = partial(self._parts.dispatcher.submit, message, identity_of(request))
             if prefers_events(request.headers.getlist("accept")):
-                return stream_submitted(self._parts, request, submit)
-            submitted = await submit()
-        if not prefers_async(request.headers.getlist("prefer")):
+                return stream_submitted(self._parts, request, partial(submit, waits=False))
+            waits = not prefers_async(request.headers.getlist("prefer"))
+            submitted = await submit(waits=waits)
+        if waits:
             return submission_reply(submitted, await self._wait(submitted, wait_s))
         state = await self._wait(submitted, 0) if submitted.replayed else None
         response = submission_reply(submitted, state)

@@ -53,8 +53,11 @@ class Explanation(Protocol):
 class ChatDispatcher(Protocol):
     """Takes requests and tells how they stand."""
 
-    async def submit(self, message: ChatMessage, identity: Identity) -> Submitted:
-        """Accept a request durably; raises RequestError or OverloadedError when nothing was accepted."""
+    async def submit(self, message: ChatMessage, identity: Identity, *, waits: bool = True) -> Submitted:
+        """Accept a request durably; raises RequestError or OverloadedError when nothing was accepted.
+
+        `waits` tells that `wait` comes next.
+        """
         ...
 
     async def wait(self, request_id: RequestId, seconds: float) -> RequestState:

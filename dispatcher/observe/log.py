@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 import orjson
 import structlog
 
+from dispatcher.observe.turn_handler import TurnHandler
+
 QUIET = ("aiosqlite", "alembic", "asyncio", "uvicorn.access", "uvicorn.error")
 """Libraries whose chatter below WARNING helps nobody."""
 SILENT = ("aiormq", "aio_pika")
@@ -24,7 +26,8 @@ def configure_logging(level: str, *, as_json: bool) -> None:
     """Send every record of this process through one formatter; call once, at the start of a process."""
     # What no line of ours shows costs a third of a record; the standard library's own way to leave it out.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    handler = logging.StreamHandler(sys.stderr)
+    logging._srcfile = None  # noqa: SLF001 - as its documentation says, so that no line looks up its caller
+    handler = TurnHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if as_json else _readable())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     for name in QUIET:

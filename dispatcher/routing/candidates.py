@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dispatcher.identifiers import AgentId, Capability
-from dispatcher.registry.agent import Agent, Liveness
+from dispatcher.registry.agent import Agent, AgentStatus, Liveness
 from dispatcher.registry.live import AgentDirectory
 from dispatcher.routing.curve import Doubles
 from dispatcher.routing.decision import Candidate, Rejection
@@ -77,7 +77,7 @@ class Contenders:
     def group(self, capability: Capability, similarity: float) -> list[Contender]:
         """A capability's agents where no text was ranked: all have the given similarity, cosine 0."""
         return [
-            self._contender(Line(agent=agent, capability=capability, cosine=0.0, similarity=similarity))
+            self._contender(Line(agent=agent, capability=capability, cosine=0.0, similarity=similarity), {})
             for agent in self.directory.group(capability)
         ]
 
@@ -119,14 +119,18 @@ class Contenders:
         if not lines:
             return []
         scores = np.array([cosine for _, _, cosine in lines], dtype=np.float64) - ranking.contrast
+        seen: dict[AgentId, AgentStatus] = {}
         return [
-            self._contender(Line(agent=agent, capability=capability, cosine=cosine, similarity=value))
+            self._contender(Line(agent=agent, capability=capability, cosine=cosine, similarity=value), seen)
             for (agent, capability, cosine), value in zip(lines, similarity(scores).tolist(), strict=True)
         ]
 
-    def _contender(self, line: Line) -> Contender:
+    def _contender(self, line: Line, seen: dict[AgentId, AgentStatus]) -> Contender:
+        """`seen` are the states looked at for the same decision: one agent may have many capabilities."""
         agent_id = line.agent.agent_id
-        status = self.directory.status(agent_id)
+        status = seen.get(agent_id)
+        if status is None:
+            status = seen[agent_id] = self.directory.status(agent_id)
         success = self.directory.success(agent_id, line.capability)
         free = headroom(status)
         return Contender(

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from dispatcher.errors import DispatcherError
 from dispatcher.identifiers import InstanceId, new_id
+from dispatcher.observe.turn_handler import TurnHandler
 from dispatcher.protocol.topology import Topology
 from dispatcher.sdk.agent import Agent
 from dispatcher.sdk.inbox import Inbox
@@ -37,7 +38,7 @@ def run(agent: Agent, argv: Sequence[str] | None = None) -> NoReturn:
     refused, 2 for a wrong command line. A broker or dispatcher that is not there is waited for.
     """
     options = read_command_line(agent, argv)
-    terminal = logging.StreamHandler()
+    terminal = TurnHandler(sys.stderr)
     terminal.setFormatter(LogLine())
     logging.basicConfig(level=logging.INFO, handlers=[terminal])
     for library in ("aio_pika", "aiormq"):  # the link tells their failures in its own words

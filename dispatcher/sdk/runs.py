@@ -116,7 +116,9 @@ class Runs:
         """
         fence, clock = self._parts.fence, self._parts.clock
         until = arrival.since + arrival.task.budget_ms / 1000
-        while not await fence.opens(min(until, clock.monotonic() + self._parts.rules.look_s)):
+        while not (
+            fence.is_open or await fence.opens(min(until, clock.monotonic() + self._parts.rules.look_s))
+        ):
             if fence.is_lost or arrival.is_lost() or self._draining:
                 raise _fenced()
             if clock.monotonic() >= until:

@@ -47,15 +47,17 @@ class Accepts:
             firsts.setdefault(_name(offer), offer)
         now = self.time.now_ms()
         if now is None:
-            self.time.note(now := await self.writer.read_now())
+            sent_at = self.time.sending()
+            self.time.note(now := await self.writer.read_now(), sent_at)
         changes = ChangeSet(now)
         steps = {}
         for offer in firsts.values():
             step = steps[offer.request_id] = offer.build(now)
             changes.add_new(step.state)
             changes.add_records(step)
+        sent_at = self.time.sending()
         written = await self.writer.insert(changes)
-        self.time.note(written.now_ms)
+        self.time.note(written.now_ms, sent_at)
         for request_id in written.request_ids:
             self.recent.keep(Stored(steps[request_id].state, 0))
         await self._remember([steps[request_id] for request_id in written.request_ids])

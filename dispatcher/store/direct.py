@@ -34,7 +34,11 @@ class DirectWriter(Protocol):
         ...
 
     async def update(self, changes: ChangeSet) -> Written:
-        """Store changes of requests that are still what the changes were made from: see `Guard`."""
+        """Store changes of requests that are still what the changes were made from: see `Guard`.
+
+        Raises LostError where its connection broke: never sent again, for the server that answers
+        then may lack the commits that the changes were made from.
+        """
         ...
 
     async def read_now(self) -> int:

@@ -4,7 +4,7 @@ It goes to the driver as it is: building it and reading its answer through SQLAl
 than running it.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import astuple
 from typing import Any
@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from dispatcher.errors import UnavailableError
 from dispatcher.store.changes import ChangeSet
 from dispatcher.store.direct import Written
-from dispatcher.store.failure import ConflictError, driver_failure, translated
+from dispatcher.store.failure import ConflictError, LostError, driver_failure, translated
 from dispatcher.store.grouped_sql import NOW, arrays, insert_text, shape_of, update_text
 
 _SETTINGS = (
@@ -25,12 +25,18 @@ _SETTINGS = (
 
 
 class PostgresWriter:
-    """Implements `DirectWriter`; a connection that was lost since its last use is replaced at once."""
+    """Implements `DirectWriter`; what it only adds or reads is sent again where its connection was lost.
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    `on_lost` is told of every connection that had to be given up: another server may answer from
+    then on, without the last commits of this one.
+    """
+
+    def __init__(self, engine: AsyncEngine, on_lost: Callable[[], None]) -> None:
         self._engine = engine
+        self._on_lost = on_lost
         self._connection: AsyncConnection | None = None
         self._driver: Any = None
+        self._was_slow = False
         driver = engine.dialect.dbapi.asyncpg  # type: ignore[union-attr]
         self._errors: tuple[type[Exception], ...] = (
             *(driver.PostgresError, driver.InterfaceError, OSError),
@@ -42,7 +48,8 @@ class PostgresWriter:
         """See `DirectWriter.insert`."""
         piles = tuple(changes.rows())
         arguments = [array for table, pile in piles for array in arrays(table, pile)]
-        return await self._write(insert_text(shape_of(piles)), arguments)
+        row, is_repeated = await self._run_again(insert_text(shape_of(piles)), arguments)
+        return _written(row, is_repeated=is_repeated)
 
     async def update(self, changes: ChangeSet) -> Written:
         """See `DirectWriter.update`."""
@@ -50,11 +57,11 @@ class PostgresWriter:
         guards = sorted(changes.guards, key=lambda guard: guard.request_id)
         held = [list(column) for column in zip(*map(astuple, guards), strict=True)]
         arguments = [array for table, pile in piles for array in arrays(table, pile)]
-        return await self._write(update_text(shape_of(piles)), held + arguments)
+        return _written(await self._run(update_text(shape_of(piles)), held + arguments))
 
     async def read_now(self) -> int:
         """See `DirectWriter.read_now`."""
-        row, _ = await self._run(f"SELECT {NOW}", [])
+        row, _ = await self._run_again(f"SELECT {NOW}", [])
         return int(row[0])
 
     async def close(self) -> None:
@@ -63,20 +70,22 @@ class PostgresWriter:
         if connection is not None:
             await connection.close()
 
-    async def _write(self, text: str, arguments: list[list[Any]]) -> Written:
-        row, is_repeated = await self._run(text, arguments)
-        return Written(now_ms=row[0], request_ids=frozenset(row[1]), is_repeated=is_repeated)
-
-    async def _run(self, text: str, arguments: list[list[Any]]) -> tuple[Sequence[Any], bool]:
+    async def _run_again(self, text: str, arguments: list[list[Any]]) -> tuple[Sequence[Any], bool]:
         """The statement's row, and whether it was sent twice."""
+        try:
+            return await self._run(text, arguments), False
+        except LostError:
+            return await self._run(text, arguments), True
+
+    async def _run(self, text: str, arguments: list[list[Any]]) -> Sequence[Any]:
         was_used = self._connection is not None
         with translated():
             try:
-                return await self._try(text, arguments), False
-            except UnavailableError:
-                if not was_used or self._connection is not None:
+                return await self._try(text, arguments)
+            except UnavailableError as error:
+                if not was_used or self._connection is not None or self._was_slow:
                     raise
-            return await self._try(text, arguments), True
+                raise LostError(str(error)) from None
 
     async def _try(self, text: str, arguments: list[list[Any]]) -> Sequence[Any]:
         if self._connection is None:
@@ -97,6 +106,8 @@ class PostgresWriter:
         try:
             yield
         except self._errors as error:
+            # One that did not answer in time would not answer a repetition either.
+            self._was_slow = isinstance(error, TimeoutError)
             failure = driver_failure(error)
             if isinstance(failure, UnavailableError) and not isinstance(failure, ConflictError):
                 await self._give_up()
@@ -104,6 +115,11 @@ class PostgresWriter:
 
     async def _give_up(self) -> None:
         connection, self._connection, self._driver = self._connection, None, None
+        self._on_lost()
         if connection is not None:
             await connection.invalidate()
             await connection.close()
+
+
+def _written(row: Sequence[Any], *, is_repeated: bool = False) -> Written:
+    return Written(now_ms=row[0], request_ids=frozenset(row[1]), is_repeated=is_repeated)

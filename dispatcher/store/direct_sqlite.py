@@ -34,8 +34,11 @@ _HOLD = (
 class SqliteWriter:
     """Implements `DirectWriter`; takes turns with everything else that writes in this process."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(
+        self, database: Database, connect: Callable[[Database], sqlite3.Connection] = connect_sqlite
+    ) -> None:
         self._database = database
+        self._connect = connect
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
         self._connection: sqlite3.Connection | None = None
 
@@ -71,7 +74,7 @@ class SqliteWriter:
     ) -> Written:
         try:
             if self._connection is None:
-                self._connection = connect_sqlite(self._database)
+                self._connection = self._connect(self._database)
             with _transaction(self._connection):
                 return write(self._connection, changes)
         except sqlite3.Error as error:
@@ -113,10 +116,12 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
+        connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        # After some errors, as of a full disk, SQLite has rolled back by itself.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
 
 
 def _only(rows: Rows, done: set[RequestId]) -> Rows:

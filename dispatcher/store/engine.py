@@ -22,10 +22,17 @@ _POSTGRES_CONNECTIONS = 10
 """Per process, beside the two of the direct writers. More callers wait for a free one."""
 _SQLITE_READERS = 4
 _WAIT_S = 10
-"""Longest wait for a free connection and for connecting."""
+"""Longest wait for a free connection, and for a file that another process has locked."""
+_CONNECT_S = 5
+"""Longest wait for a server to let us in."""
 _LOCKED_S = 5
 """Longest wait for a turn to write to SQLite, and then for another process's lock of the file."""
-_STATEMENT_S = 30
+STATEMENT_S = 8.0
+"""Longest wait for a statement: with `stuck_s` of a group, a client knows within a quarter of a minute."""
+_IDLE_S = 30
+"""A server ends a transaction whose next statement does not come in time."""
+COUNTS_VERSIONS = "dispatcher.counts"
+"""Set in our connections: they count a request's version themselves, as triggers do for older replicas."""
 
 _SQLITE_PRAGMAS = (
     "PRAGMA journal_mode = WAL",
@@ -95,19 +102,20 @@ class Database:
 
 
 @asynccontextmanager
-async def open_engine(url: str) -> AsyncIterator[Database]:
+async def open_engine(url: str, *, statement_s: float | None = STATEMENT_S) -> AsyncIterator[Database]:
     """Open the database that `url` names and close its connections on leaving.
 
     Takes `sqlite:///path` and `postgresql://user@host/name`, with or without the driver
     (`+aiosqlite`, `+asyncpg`). Raises ConfigurationError where the URL or the place it names
-    can't be used, UnavailableError where a server does not answer.
+    can't be used, UnavailableError where a server does not answer. A statement on a server has
+    `statement_s`, or all the time it needs.
     """
     parsed = parse_url(url)
     if parsed.get_backend_name() == "sqlite":
         await asyncio.to_thread(_try_file, parsed.database or "")
         database = _open_sqlite(parsed)
     else:
-        database = _open_postgres(parsed)
+        database = _open_postgres(parsed, statement_s)
     try:
         if database.is_postgres:
             await _try_server(database, parsed)
@@ -181,21 +189,22 @@ def _for_asyncpg(url: URL) -> URL:
     return url if mode is None else url.difference_update_query(["sslmode"]).update_query_dict({"ssl": mode})
 
 
-def _open_postgres(url: URL) -> Database:
+def _open_postgres(url: URL, statement_s: float | None) -> Database:
     target = _for_asyncpg(url)
     options: dict[str, object] = {
         # Whatever the server's default: a rule must see what was committed while it waited for its lock.
         "isolation_level": "READ COMMITTED",
         "hide_parameters": True,
         "connect_args": {
-            "timeout": _WAIT_S,
-            "command_timeout": _STATEMENT_S,
+            "timeout": _CONNECT_S,
+            "command_timeout": statement_s,
             # One insert text per group size: room for all of them.
             "prepared_statement_cache_size": 500,
             "server_settings": {
                 "application_name": "dispatcher",
-                "idle_in_transaction_session_timeout": f"{_STATEMENT_S}s",
+                "idle_in_transaction_session_timeout": f"{_IDLE_S}s",
                 "jit": "off",
+                COUNTS_VERSIONS: "on",
             },
         },
     }

@@ -2,6 +2,7 @@
 
 OSError, lost connection, no free connection in time   UnavailableError
 server shuts down, is full, or is read-only            UnavailableError
+a direct writer's connection broke in use              LostError: also an UnavailableError
 user, password or database not accepted                NotAdmittedError: also an UnavailableError
 deadlock, serialization failure                        ConflictError: nothing stored, try again
 SQLite file locked longer than we wait for it          UnavailableError
@@ -50,6 +51,10 @@ _OUTAGE_CODES = frozenset(
 
 class ConflictError(UnavailableError):
     """Another transaction was in the way and this one was rolled back; the same call may succeed at once."""
+
+
+class LostError(UnavailableError):
+    """A connection in use broke: what was sent may be committed, and a new one may work at once."""
 
 
 class NotAdmittedError(UnavailableError):

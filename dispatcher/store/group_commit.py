@@ -28,13 +28,15 @@ class GroupRules:
 
     `capacity` counts writes waiting or under way; `largest` is the most in one transaction.
     After a group of several, the next waits `window_s` for company (2 ms made groups twice as
-    large and PostgreSQL a fifth cheaper). A conflicting transaction is tried `tries` times, the
-    pause between doubling from `pause_s`.
+    large and PostgreSQL a fifth cheaper). While a group has been under way for `stuck_s`, what can
+    be refused is refused at once: it would only wait for its error. A conflicting transaction is
+    tried `tries` times, the pause between doubling from `pause_s`.
     """
 
     capacity: int = 4096
     largest: int = 256
     window_s: float = 0.002
+    stuck_s: float = 3.0
     tries: int = 6
     pause_s: float = 0.005
 
@@ -68,6 +70,7 @@ class GroupCommit(Generic[Write, Answer]):
         self._arrived = asyncio.Event()
         self._finished = asyncio.Event()
         self._closed = True
+        self._begun_at: float | None = None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -83,9 +86,15 @@ class GroupCommit(Generic[Write, Answer]):
                 await self._finished.wait()
 
     async def offer(self, write: Write) -> Answer:
-        """The answer once committed; raises OverloadedError at once where the queue is full."""
+        """The answer once committed.
+
+        Raises at once, instead of waiting, OverloadedError where the queue is full and
+        UnavailableError where the group under way is stuck.
+        """
         if self._room.locked():
             raise OverloadedError("too many writes are waiting for the database")
+        if self._begun_at is not None and self._clock.monotonic() - self._begun_at >= self._rules.stuck_s:
+            raise UnavailableError("the database has not answered for a while")
         return await self.put(write)
 
     async def put(self, write: Write) -> Answer:
@@ -110,7 +119,9 @@ class GroupCommit(Generic[Write, Answer]):
                 if len(group) > 1 and not self._closed:
                     await self._clock.sleep(self._rules.window_s)
                 group = self._next_group()
+                self._begun_at = self._clock.monotonic()
                 await self._commit(group)
+                self._begun_at = None
         finally:
             # Only a cancelled or broken loop leaves anybody unanswered here.
             self._closed = True

@@ -51,17 +51,20 @@ def update_text(shape: Shape) -> str:
     """Changes the requests that are as the first four arrays say; answers like `insert_text`.
 
     They are locked in key order. One that somebody changed meanwhile is looked at again once its
-    lock is free, and left out.
+    lock is free, and left out. The time is looked at again when all locks are held: they may have
+    taken long.
     """
     numbers = count(1)
     guards = ", ".join(f"${next(numbers)}::{kind}[]" for kind in ("text", "int4", "text", "int8"))
     held = (
-        f"held AS (SELECT r.request_id FROM unnest({guards}) AS g(request_id, version, status, before_ms) "
+        "held AS (SELECT r.request_id, g.before_ms "
+        f"FROM unnest({guards}) AS g(request_id, version, status, before_ms) "
         "JOIN requests r ON r.request_id = g.request_id AND r.version = g.version AND r.status = g.status "
         f"AND g.before_ms > {NOW} + {CLAIM_MARGIN_MS} "
         "ORDER BY r.request_id FOR NO KEY UPDATE OF r)"
     )
-    done = f"done AS ({_update(requests, numbers, 'held')} RETURNING t.request_id)"
+    in_time = f"(SELECT count(*) FROM held) > 0 AND held.before_ms > {NOW} + {CLAIM_MARGIN_MS}"
+    done = f"done AS ({_update(requests, numbers, 'held')} AND {in_time} RETURNING t.request_id)"
     return _whole([held, done], shape, numbers)
 
 

@@ -33,7 +33,7 @@ from dispatcher.store.lookups import CallerKey, find_by_keys
 from dispatcher.store.publications import Publications
 from dispatcher.store.recent import RecentStates
 from dispatcher.store.sessions import read_session, remember
-from dispatcher.store.states import read_group
+from dispatcher.store.states import read_group, read_stored
 from dispatcher.store.updates import DirectUpdates, Ruling, update_group
 
 RECENT_STATES = 2048
@@ -51,12 +51,19 @@ class SqlLedger:
     results. On SQLite the two take turns.
     """
 
-    def __init__(self, database: Database, *, clock: Clock, rules: GroupRules | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        clock: Clock,
+        rules: GroupRules | None = None,
+        recent_states: int = RECENT_STATES,
+    ) -> None:
         self._database = database
         rules = rules or GroupRules()
-        self._recent = RecentStates(RECENT_STATES)
-        self._writers = (_writer(database), _writer(database))
-        recent, time = self._recent, DatabaseTime(clock)
+        self._recent, self._time = RecentStates(recent_states), DatabaseTime(clock)
+        self._writers = tuple(self._writer() for _ in range(2))
+        recent, time = self._recent, self._time
         self._accepts: GroupCommit[Offer, Answer] = GroupCommit(
             Accepts(
                 writer=self._writers[0], recent=recent, time=time, remember=partial(remember, database)
@@ -65,7 +72,11 @@ class SqlLedger:
             clock=clock,
         )
         self._direct: GroupCommit[Ruling, Change | None] = GroupCommit(
-            DirectUpdates(writer=self._writers[1], recent=recent, time=time).apply, rules=rules, clock=clock
+            DirectUpdates(
+                writer=self._writers[1], recent=recent, time=time, read=partial(read_stored, database)
+            ).apply,
+            rules=rules,
+            clock=clock,
         )
         self._updates: GroupCommit[Ruling, Change | None] = GroupCommit(
             partial(update_group, database, self._recent), rules=rules, clock=clock
@@ -79,6 +90,16 @@ class SqlLedger:
         self._keys: GroupCommit[CallerKey, KeyedRequest | None] = GroupCommit(
             partial(find_by_keys, database), rules=at_once, clock=clock
         )
+
+    def _writer(self) -> DirectWriter:
+        if self._database.is_postgres:
+            return PostgresWriter(self._database.alone, self._start_anew)
+        return SqliteWriter(self._database)
+
+    def _start_anew(self) -> None:
+        """After a failover versions are given again, to other changes, and another clock tells the time."""
+        self._recent.clear()
+        self._time.forget()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -162,7 +183,7 @@ class SqlLedger:
 
     async def find_by_key(self, caller: CallerId, idempotency_key: str) -> KeyedRequest | None:
         """See `Ledger.find_by_key`."""
-        return await self._keys.put(CallerKey(caller, idempotency_key))
+        return await self._keys.offer(CallerKey(caller, idempotency_key))
 
     async def claim_due(
         self,
@@ -198,7 +219,3 @@ class SqlLedger:
     async def outcome_counts(self, half_life_s: float) -> Sequence[OutcomeCount]:
         """See `Ledger.outcome_counts`."""
         return await lookups.outcome_counts(self._database, half_life_s)
-
-
-def _writer(database: Database) -> DirectWriter:
-    return PostgresWriter(database.alone) if database.is_postgres else SqliteWriter(database)

@@ -4,9 +4,11 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from dispatcher.dispatch.request import AttemptStatus, RequestState, RequestStatus
+from dispatcher.dispatch.weight import weight_of
 from dispatcher.identifiers import RequestId
 
 NEVER_MS = 2**62
+RECENT_BYTES = 16_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +26,25 @@ class Stored:
 
 
 class RecentStates:
-    """At most `limit` open requests; the one that was used longest ago gives way.
+    """At most `limit` open requests of `max_bytes` in all; the one that was used longest ago gives way.
 
     What is here may be out of date, since other replicas change requests too: a change that was
     made from it is written only where the version is still the stored one.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, max_bytes: int = RECENT_BYTES) -> None:
         self._limit = limit
-        self._states: OrderedDict[RequestId, Stored] = OrderedDict()
+        self._max_bytes = max_bytes
+        self._states: OrderedDict[RequestId, tuple[Stored, int]] = OrderedDict()
+        self._bytes = 0
 
     def __len__(self) -> int:
         return len(self._states)
+
+    @property
+    def size_bytes(self) -> int:
+        """About how much memory they take."""
+        return self._bytes
 
     def knows(self, request_id: RequestId) -> bool:
         """Whether there is anything to be tried with."""
@@ -45,19 +54,26 @@ class RecentStates:
         """Remember a state that was just committed; one whose request has ended is forgotten."""
         request = stored.state.request
         known = self._states.get(request.request_id)
-        if known is not None and known.version > stored.version:
+        if known is not None and known[0].version > stored.version:
             return
-        if request.status is not RequestStatus.OPEN:
-            self._states.pop(request.request_id, None)
+        self.forget(request.request_id)
+        if request.status is not RequestStatus.OPEN or not self._limit:
             return
-        self._states[request.request_id] = stored
-        self._states.move_to_end(request.request_id)
-        if len(self._states) > self._limit:
-            self._states.popitem(last=False)
+        weight = weight_of(stored.state)
+        self._states[request.request_id] = (stored, weight)
+        self._bytes += weight
+        while len(self._states) > self._limit or self._bytes > self._max_bytes:
+            self.forget(next(iter(self._states)))
 
     def forget(self, request_id: RequestId) -> None:
         """Drop what is known of a request."""
-        self._states.pop(request_id, None)
+        _, weight = self._states.pop(request_id, (None, 0))
+        self._bytes -= weight
+
+    def clear(self) -> None:
+        """Drop everything: what the versions say may have happened twice, and differently."""
+        self._states.clear()
+        self._bytes = 0
 
     def find(self, request_id: RequestId, now_ms: int) -> Stored | None:
         """The last known state, where the version says all about it.
@@ -65,5 +81,5 @@ class RecentStates:
         A claim of the outbox changes an attempt and no version: a state with an attempt that
         anybody may have claimed is not given out.
         """
-        stored = self._states.get(request_id)
+        stored, _ = self._states.get(request_id, (None, 0))
         return stored if stored is not None and stored.claimed_until_ms > now_ms else None

@@ -83,7 +83,7 @@ def _config() -> Config:
 
 
 async def _run(url: str, step: Callable[[Connection, Config], None]) -> None:
-    async with open_engine(url) as database, database.writing() as connection:
+    async with open_engine(url, statement_s=None) as database, database.writing() as connection:
         if database.is_postgres:
             await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _UPGRADE_LOCK})
         await connection.run_sync(lambda sync: step(sync, config_for(sync)))

@@ -28,10 +28,15 @@ _LOCKING = _PLAIN | {table: _PLAIN[table].with_for_update(key_share=True) for ta
 
 async def read_group(database: Database, request_ids: Sequence[RequestId]) -> list[RequestState | None]:
     """The committed states of these requests, all as of one moment; None for one that does not exist."""
-    async with database.reading() as connection:
-        found = await load_states(connection, request_ids)
+    found = await read_stored(database, request_ids)
     states = {request_id: stored.state for request_id, stored in found.items()}
     return [states.get(request_id) for request_id in request_ids]
+
+
+async def read_stored(database: Database, request_ids: Iterable[RequestId]) -> dict[RequestId, Stored]:
+    """The committed states of those requests that exist, with their versions."""
+    async with database.reading() as connection:
+        return await load_states(connection, request_ids)
 
 
 async def load_states(

@@ -4,20 +4,25 @@ Whoever writes to requests, intents, tasks or attempts goes through here, so tha
 version counts it; claims of the outbox are the one exception, and `RecentStates` knows it.
 """
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from dispatcher.dispatch.ledger import Change, Decide
 from dispatcher.dispatch.session import SessionChange
+from dispatcher.errors import DispatcherError, UnavailableError
 from dispatcher.identifiers import RequestId
 from dispatcher.store.changes import ChangeSet
 from dispatcher.store.column import read_now
 from dispatcher.store.database_time import DatabaseTime
 from dispatcher.store.direct import DirectWriter
 from dispatcher.store.engine import Database
+from dispatcher.store.failure import LostError
 from dispatcher.store.recent import RecentStates, Stored
 from dispatcher.store.sessions import write_sessions
 from dispatcher.store.states import load_states
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,8 @@ class DirectUpdates:
     writer: DirectWriter
     recent: RecentStates
     time: DatabaseTime
+    read: Callable[[Collection[RequestId]], Awaitable[Mapping[RequestId, Stored]]]
+    """The committed states."""
 
     async def apply(self, rulings: Sequence[Ruling]) -> list[Change | None]:
         """One answer per rule; None where nothing was done, for what was known is out of date.
@@ -54,7 +61,8 @@ class DirectUpdates:
         """
         now = self.time.now_ms()
         if now is None:
-            self.time.note(now := await self.writer.read_now())
+            sent_at = self.time.sending()
+            self.time.note(now := await self.writer.read_now(), sent_at)
         stored = {ruling.request_id: self.recent.find(ruling.request_id, now) for ruling in rulings}
         known = {request_id: found for request_id, found in stored.items() if found is not None}
         ruled = _rule(known, rulings, now)
@@ -63,11 +71,7 @@ class DirectUpdates:
             alone = {request_id for request_id, _ in ruled.sessions}
             known = {request_id: found for request_id, found in known.items() if request_id not in alone}
             ruled = _rule(known, rulings, now)
-        done: frozenset[RequestId] = frozenset()
-        if ruled.changes.guards:
-            written = await self.writer.update(ruled.changes)
-            self.time.note(written.now_ms)
-            done = written.request_ids
+        done = await self._write(ruled)
         for request_id, after in ruled.after.items():
             if request_id in done:
                 self.recent.keep(after)
@@ -77,6 +81,32 @@ class DirectUpdates:
             answer if ruling.request_id in done else None
             for ruling, answer in zip(rulings, ruled.answers, strict=True)
         ]
+
+    async def _write(self, ruled: _Rulings) -> frozenset[RequestId]:
+        """The requests whose changes are committed. What the database refuses is left to the locked way.
+
+        It may well be refused for having been made from an old state, and there it fails alone.
+        """
+        if not ruled.changes.guards:
+            return frozenset()
+        sent_at = self.time.sending()
+        try:
+            written = await self.writer.update(ruled.changes)
+        except LostError:
+            return await self._find_committed(ruled)
+        except UnavailableError:
+            raise
+        except DispatcherError as error:
+            logger.info("ledger.memory_refused", extra={"error": error.message})
+            return frozenset()
+        self.time.note(written.now_ms, sent_at)
+        return written.request_ids
+
+    async def _find_committed(self, ruled: _Rulings) -> frozenset[RequestId]:
+        """The requests that are exactly as their changes made them, though no answer said so."""
+        request_ids = [guard.request_id for guard in ruled.changes.guards]
+        stored = await self.read(request_ids)
+        return frozenset(one for one in request_ids if stored.get(one) == ruled.after[one])
 
 
 async def update_group(

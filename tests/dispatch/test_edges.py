@@ -7,9 +7,11 @@ from functools import partial
 import orjson
 import pytest
 
+from dispatcher.clock import SystemClock
 from dispatcher.dispatch.assign import AttemptRules
 from dispatcher.dispatch.cancel import cancel
 from dispatcher.dispatch.ledger import Change, Decide
+from dispatcher.dispatch.outbox import Outbox
 from dispatcher.dispatch.relay import RelayRules
 from dispatcher.dispatch.request import AttemptStatus, RequestStatus, TaskStatus
 from dispatcher.dispatch.settle import settle
@@ -22,6 +24,14 @@ from tests.dispatch.builders import QUOTE, Agents, Loads, assigner, intent, link
 from tests.dispatch.conftest import Chain
 
 A1 = AgentId("a1")
+
+
+class Crowded(Outbox):
+    """Has less room than it said: others came first."""
+
+    @property
+    def room(self) -> int:
+        return 1
 
 
 async def _take(chain: Chain) -> TaskFrame:
@@ -118,6 +128,31 @@ async def test_a_full_outbox_leaves_the_attempt_in_the_ledger(chain: Chain) -> N
 
     assert chain.outbox.room == 0
     assert (await chain.ledger.open_attempts())[A1] == 12
+
+
+async def test_what_found_no_place_in_the_outbox_surely_was_not_sent(chain: Chain) -> None:
+    changes = [await chain.accept() for _ in range(12)]
+    freed = [await chain.ledger.read(change.after.request.request_id) for change in changes[10:]]
+    for _ in range(10):
+        await chain.outbox.take()
+
+    assert [newest(state).claimed_by for state in freed if state] == [None, None]
+    assert await chain.relay.claim() == 2
+    due, _ = await chain.outbox.take()
+    assert due.attempt.published_ms is None
+
+
+async def test_what_the_relay_claimed_and_has_no_place_for_is_given_back(chain: Chain) -> None:
+    await chain.accept()
+    crowded = Crowded(replica=ReplicaId("r1"), limit=1, clock=SystemClock())
+    crowded.put((await chain.outbox.take())[0], crowded.now())
+    change = await chain.accept(by=assigner(loads=Loads(room=0)))
+
+    assert await replace(chain.relay, outbox=crowded).claim() == 1
+
+    state = await chain.ledger.read(change.after.request.request_id)
+    assert state is not None
+    assert newest(state).claimed_by is None
 
 
 async def test_a_waiter_gets_the_state_as_soon_as_the_request_ends(chain: Chain) -> None:

@@ -263,10 +263,10 @@ def test_what_the_retry_budget_delays_waits_in_the_outbox() -> None:
 def test_what_was_not_sent_in_time_is_free_again_and_surely_not_started() -> None:
     state = accepted()
 
-    freed = newest(release(state, NOW + 1, newest(state), assigner()).state)
+    freed = newest(release(state, NOW + 1, newest(state), assigner().replica).state)
 
     assert (freed.claimed_by, freed.claimed_until_ms, freed.published_ms) == (None, None, None)
-    assert release(state, NOW + 20_000, newest(state), assigner()).state == state
+    assert release(state, NOW + 20_000, newest(state), assigner().replica).state == state
 
 
 def test_the_last_moment_is_not_spent_on_waiting_for_the_same_agent() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from dispatcher.clock import SystemClock
 from dispatcher.dispatch.request import RequestState, RequestStatus
-from dispatcher.dispatch.waiters import EXPECTED, Waiters
+from dispatcher.dispatch.waiters import EXPECTED, HELD_BYTES, Waiters
 from dispatcher.identifiers import RequestId
 from tests.dispatch.builders import accepted, intent
 
@@ -97,3 +97,30 @@ async def test_a_request_that_was_expected_too_long_ago_is_looked_for(ledger: On
     await waiters.wait(request_id, 30)
 
     assert ledger.looks == 1
+
+
+async def test_states_that_nobody_collects_take_bounded_memory(waiters: Waiters):
+    state = ended(accepted(intent(0)))
+    (task,) = state.tasks
+    large = replace(state, tasks=(replace(task, result_text="x" * 900_000),))
+
+    for number in range(EXPECTED):
+        request_id = RequestId(str(number))
+        waiters.expect(request_id)
+        waiters.notify(replace(large, request=replace(large.request, request_id=request_id)))
+
+    assert 0 < waiters.held_bytes <= HELD_BYTES
+
+
+async def test_a_state_without_room_is_read_at_the_wait(ledger: OneRequest, waiters: Waiters):
+    state = ended(ledger.state)
+    (task,) = state.tasks
+    ledger.state = replace(state, tasks=(replace(task, result_text="x" * HELD_BYTES),))
+    waiters.expect(state.request.request_id)
+    waiters.notify(ledger.state)
+
+    found = await waiters.wait(state.request.request_id, 30)
+
+    assert found == ledger.state
+    assert ledger.looks == 1
+    assert waiters.held_bytes == 0

@@ -18,8 +18,8 @@ from tests.scenario.program import Program, dispatcher, run
 SLOW_S = 0.2
 """A tenth of the matrix's 2 seconds, for each piece of data in each direction."""
 HEALTH_S = 2.0
-LONGEST_WAIT_S = 75.0
-"""A statement is given up after 30 seconds; who comes meanwhile waits for it and then for its own."""
+LONGEST_WAIT_S = 20.0
+"""A statement is given up after 8 seconds; who came in its first 3 waits for it and then for his own."""
 CONNECTIONS = 10
 """Of each gateway."""
 LAST_TABLE = "results"

@@ -170,11 +170,13 @@ class StubDispatcher:
     winner: Capability = ORDER
     submitted: list[ChatMessage] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
+    expected: list[bool] = field(default_factory=list)
     states: dict[str, RequestState] = field(default_factory=dict)
     keys: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     records: tuple[DecisionRecord, ...] = ()
 
-    async def submit(self, message: ChatMessage, identity: Identity) -> Submitted:
+    async def submit(self, message: ChatMessage, identity: Identity, *, waits: bool = True) -> Submitted:
+        self.expected.append(waits)
         if self.failure is not None:
             raise self.failure
         self.submitted.append(message)

@@ -44,6 +44,7 @@ def test_who_prefers_not_to_wait_gets_202_at_once(api, prefer):
 
     assert response.status_code == 202
     assert response.headers["Preference-Applied"] == "respond-async"
+    assert api.dispatcher.expected == [False]
     assert api.dispatcher.waits == []
 
 

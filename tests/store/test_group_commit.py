@@ -36,6 +36,16 @@ class Apply:
         return list(writes)
 
 
+class SetClock(SystemClock):
+    """Shows what it is set to."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    def monotonic(self) -> float:
+        return self.at
+
+
 class NotedClock(SystemClock):
     """Notes each wait instead of waiting."""
 
@@ -250,3 +260,25 @@ async def refusal_of(commit: GroupCommit[str, str], write: str) -> UnavailableEr
     except UnavailableError as error:
         return error
     return None
+
+
+async def test_behind_a_group_that_is_stuck_offers_are_refused_at_once_and_puts_wait():
+    apply = Apply()
+    apply.may_commit.clear()
+    clock = SetClock()
+    commit: GroupCommit[str, str] = GroupCommit(apply, rules=GroupRules(window_s=0, stuck_s=3), clock=clock)
+
+    async with asyncio.timeout(LIMIT_S), commit.running(), asyncio.TaskGroup() as group:
+        group.create_task(commit.put("first"))
+        await apply.started.wait()
+        clock.at = 2.9
+        early = group.create_task(commit.offer("early"))
+        await SystemClock().sleep(0)
+        clock.at = 3.0
+        with pytest.raises(UnavailableError):
+            await commit.offer("late")
+        waiting = group.create_task(commit.put("result"))
+        await SystemClock().sleep(0)
+        apply.may_commit.set()
+
+    assert (early.result(), waiting.result()) == ("early", "result")

@@ -80,3 +80,43 @@ def test_a_state_is_given_out_while_its_due_attempts_are_claimed(recent: RecentS
     assert recent.find(A, 100) is None
     recent.forget(A)
     assert recent.find(A, 0) is None
+
+
+def test_all_together_take_no_more_than_their_bytes():
+    recent = RecentStates(limit=2048, max_bytes=1_000_000)
+
+    for number in range(200):
+        one = stored(RequestId(str(number)))
+        request = replace(one.state.request, context={"text": "x" * 65_000, "list": ["y" * 1_000]})
+        recent.keep(Stored(replace(one.state, request=request), 0))
+
+    assert 500_000 < recent.size_bytes <= 1_000_000
+    assert recent.knows(RequestId("199"))
+    assert not recent.knows(RequestId("0"))
+
+
+def test_what_alone_is_too_large_is_not_kept():
+    recent = RecentStates(limit=10, max_bytes=10_000)
+    one = stored(A)
+
+    recent.keep(Stored(replace(one.state, request=replace(one.state.request, message="x" * 20_000)), 0))
+
+    assert not recent.knows(A)
+    assert recent.size_bytes == 0
+
+
+def test_nothing_is_left_after_clearing(recent: RecentStates):
+    recent.keep(stored(A))
+
+    recent.clear()
+
+    assert not recent.knows(A)
+    assert recent.size_bytes == 0
+
+
+def test_with_a_limit_of_none_nothing_is_kept():
+    recent = RecentStates(limit=0)
+
+    recent.keep(stored(A))
+
+    assert len(recent) == 0

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from dispatcher.clock import SystemClock
+from dispatcher.clock import Clock, SystemClock
 from dispatcher.dispatch.ledger import Change, Decide, Offer, Step
 from dispatcher.dispatch.request import (
     Attempt,
@@ -204,10 +204,10 @@ def with_attempt(**changes: object) -> Decide:
 
 
 @asynccontextmanager
-async def replica(url: str) -> AsyncIterator[SqlLedger]:
+async def replica(url: str, clock: Clock | None = None) -> AsyncIterator[SqlLedger]:
     """A ledger with connections of its own, as another process would have."""
     async with open_engine(url) as database:
-        ledger = SqlLedger(database, clock=SystemClock())
+        ledger = SqlLedger(database, clock=clock or SystemClock())
         async with ledger.running():
             yield ledger
 

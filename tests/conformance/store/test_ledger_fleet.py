@@ -14,6 +14,11 @@ from dispatcher.store.ledger import SqlLedger
 from dispatcher.store.tables import requests, results
 from tests.conformance.store.ledger_requests import accepted, claimed, collect, offer_of, with_attempt
 
+ANOTHER_TASK = (
+    "INSERT INTO tasks SELECT (jsonb_populate_record(t, jsonb_build_object("
+    "'task_id', t.task_id || '9', 'position', t.position + 9))).* FROM tasks t"
+)
+
 
 @pytest.fixture
 async def other(database: Database) -> AsyncIterator[SqlLedger]:
@@ -87,11 +92,7 @@ async def test_a_change_of_an_earlier_replica_is_counted_for_it(shared_postgres:
         ("UPDATE attempts SET status = 'published'", 1),
         ("UPDATE requests SET status = 'cancelled'", 1),
         ("UPDATE attempts SET claimed_by = 'earlier', claimed_until_ms = 1", 0),
-        (
-            "INSERT INTO tasks SELECT (jsonb_populate_record(t, jsonb_build_object("
-            "'task_id', t.task_id || '9', 'position', t.position + 9))).* FROM tasks t",
-            2,
-        ),
+        (ANOTHER_TASK, 2),
     ],
 )
 async def test_an_earlier_replicas_statements_count_by_what_they_change(

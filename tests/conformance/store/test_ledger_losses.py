@@ -3,23 +3,29 @@
 import asyncio
 import sqlite3
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import asyncpg
 import pytest
 
 from dispatcher.clock import SystemClock
-from dispatcher.dispatch.request import AttemptStatus, ResultKind
+from dispatcher.dispatch.ledger import Decide
+from dispatcher.dispatch.request import AttemptStatus, RequestState
 from dispatcher.errors import UnavailableError
 from dispatcher.identifiers import ReplicaId
-from dispatcher.store import direct_sqlite
 from dispatcher.store.changes import ChangeSet
+from dispatcher.store.database_time import STALE_S, DatabaseTime
 from dispatcher.store.direct import CLAIM_MARGIN_MS, Written
 from dispatcher.store.direct_postgres import PostgresWriter
+from dispatcher.store.direct_sqlite import SqliteWriter
 from dispatcher.store.engine import Database, connect_sqlite, open_engine
 from dispatcher.store.failure import LostError
 from dispatcher.store.ledger import SqlLedger
+from dispatcher.store.recent import RecentStates, Stored
 from dispatcher.store.schema import upgrade
+from dispatcher.store.states import read_stored
+from dispatcher.store.updates import DirectUpdates, Ruling
 from tests.conformance.store.ledger_requests import (
     AGENT,
     accepted,
@@ -42,37 +48,59 @@ IS_WAITED_FOR = (
 )
 
 
-def let_the_disk_be_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give the writers' connections no page more than the file has when they are made."""
-
-    def connect(database: Database) -> sqlite3.Connection:
-        connection = connect_sqlite(database)
-        (pages,) = connection.execute("PRAGMA page_count").fetchone()
-        connection.execute(f"PRAGMA max_page_count = {pages}")
-        return connection
-
-    monkeypatch.setattr(direct_sqlite, "connect_sqlite", connect)
+def connect_to_full_disk(database: Database) -> sqlite3.Connection:
+    """The file may have no page more than it has when the connection is made."""
+    connection = connect_sqlite(database)
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    return connection
 
 
-async def test_a_full_disk_is_an_outage_every_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def changes_of(state: RequestState, decide: Decide) -> ChangeSet:
+    """What a rule makes of a state that is stored as its first version."""
+    changes = ChangeSet(state.request.created_ms)
+    step = decide(state, state.request.created_ms)
+    changes.add_records(step)
+    changes.add(Stored(state, 0), step.state)
+    return changes
+
+
+async def test_a_full_disk_is_an_outage_every_time(tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'ledger.db'}"
     await upgrade(url)
-    let_the_disk_be_full(monkeypatch)
-    async with replica(url) as ledger:
-        state = await accepted(ledger, claimed(offer_of()))
+    async with open_engine(url) as database:
+        ledger = SqlLedger(database, clock=SystemClock())
+        async with ledger.running():
+            state = await accepted(ledger, claimed(offer_of()))
+        writer = SqliteWriter(database, connect_to_full_disk)
 
         for _ in range(2):
             with pytest.raises(UnavailableError):
-                await ledger.update(state.request.request_id, collect("x" * 200_000))
+                await writer.update(changes_of(state, collect("x" * 200_000)))
 
-        assert await ledger.read(state.request.request_id) == state
-        assert await ledger.update(state.request.request_id, collect("short"))
+        written = await writer.update(changes_of(state, with_attempt(timeout_ms=5)))
+        await writer.close()
+    assert written.request_ids == {state.request.request_id}
 
 
-async def test_versions_given_again_after_a_failover_are_not_taken_for_the_old_ones(shared_postgres: str):
+class JumpingClock(SystemClock):
+    """Is further on by `ahead_s`."""
+
+    ahead_s = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead_s
+
+
+@pytest.mark.parametrize("ahead_s", [0, 1.5 * STALE_S])
+async def test_versions_given_again_after_a_failover_are_not_taken_for_the_old_ones(
+    shared_postgres: str, ahead_s: float
+):
+    """With an old answer about the time, the lost connection is noticed when asking for it."""
+    clock = JumpingClock()
     async with (
         asyncio.timeout(LIMIT_S),
-        replica(shared_postgres) as ours,
+        replica(shared_postgres, clock) as ours,
         replica(shared_postgres) as theirs,
     ):
         state = await accepted(ours, claimed(offer_of()))
@@ -84,6 +112,7 @@ async def test_versions_given_again_after_a_failover_are_not_taken_for_the_old_o
         await server.execute("UPDATE attempts SET timeout_ms = 10000")
         await server.execute("UPDATE requests SET version = 0")
         await server.close()
+        clock.ahead_s = ahead_s
         other = await theirs.update(request_id, collect("theirs"))
 
         change = await ours.update(request_id, with_attempt(timeout_ms=2))
@@ -94,29 +123,34 @@ async def test_versions_given_again_after_a_failover_are_not_taken_for_the_old_o
     assert change.after.attempts[0].status is AttemptStatus.SUCCEEDED
 
 
-async def test_a_change_whose_answer_got_lost_is_told_as_made(
-    shared_postgres: str, monkeypatch: pytest.MonkeyPatch
-):
-    """Else nobody would send the attempts it made, and its own result would be its duplicate."""
-    real = PostgresWriter.update
+class Breaking(PostgresWriter):
+    """Commits, and loses the connection before the answer comes."""
 
-    async def update(writer: PostgresWriter, changes: ChangeSet) -> Written:
-        await real(writer, changes)
+    async def update(self, changes: ChangeSet) -> Written:
+        await super().update(changes)
         raise LostError("the connection broke")
 
-    monkeypatch.setattr(PostgresWriter, "update", update)
-    async with asyncio.timeout(LIMIT_S), replica(shared_postgres) as ledger:
-        state = await accepted(ledger, claimed(offer_of()))
 
-        change = await ledger.update(state.request.request_id, collect("done"))
+async def test_a_change_whose_answer_got_lost_is_told_as_made(shared_postgres: str):
+    """Else nobody would send the attempts it made, and its own result would be its duplicate."""
+    recent = RecentStates(10)
+    async with asyncio.timeout(LIMIT_S), open_engine(shared_postgres) as database:
+        ledger = SqlLedger(database, clock=SystemClock())
+        async with ledger.running():
+            state = await accepted(ledger, claimed(offer_of()))
+        recent.keep(Stored(state, 0))
+        writer = Breaking(database.alone, recent.clear)
+        time, read = DatabaseTime(SystemClock()), partial(read_stored, database)
+        updates = DirectUpdates(writer=writer, recent=recent, time=time, read=read)
 
-        server = await asyncpg.connect(shared_postgres)
-        kinds = [row["kind"] for row in await server.fetch("SELECT kind FROM results")]
-        await server.close()
+        (change,) = await updates.apply([Ruling(state.request.request_id, collect("done"))])
+
+        (stored,) = (await read([state.request.request_id])).values()
+        await writer.close()
     assert change is not None
     assert change.before == state
     assert len(change.new_attempts()) == 1
-    assert kinds == [ResultKind.ACCEPTED]
+    assert change.after == stored.state
 
 
 async def test_a_claim_that_ends_while_a_lock_is_waited_for_is_seen(shared_postgres: str):
