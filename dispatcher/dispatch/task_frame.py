@@ -1,15 +1,12 @@
 """The frame of one attempt, built when it is published so that its budget is what remains."""
 
-from typing import cast
-
-from pydantic import JsonValue
+from collections.abc import Mapping
+from typing import Any
 
 from dispatcher.dispatch.ledger import Due
 from dispatcher.dispatch.request import Attempt, RequestState
 from dispatcher.identifiers import idempotency_key
 from dispatcher.protocol.frames import TaskContext, TaskFrame, TaskPayload
-
-Fields = dict[str, JsonValue]
 
 
 def due_of(state: RequestState, attempt: Attempt, now_ms: int) -> Due:
@@ -47,8 +44,8 @@ def task_frame(due: Due, reply_to: str, queued_ms: int = 0) -> TaskFrame:
         capability=str(task.capability),
         payload=TaskPayload.model_construct(
             text=due.text,
-            input=cast("Fields", dict(task.inputs)),
-            entities=[cast("Fields", dict(entity)) for entity in due.entities],
+            input=_plain(task.inputs),
+            entities=[_plain(entity) for entity in due.entities],
         ),
         context=TaskContext.model_construct(
             caller=request.caller,
@@ -56,7 +53,7 @@ def task_frame(due: Due, reply_to: str, queued_ms: int = 0) -> TaskFrame:
             user_id=request.user_id,
             language=request.language,
             environment=request.environment,
-            data=cast("Fields", dict(request.context)),
+            data=_plain(request.context),
         ),
         budget_ms=budget_ms,
         start_within_ms=start_within_ms,
@@ -64,3 +61,7 @@ def task_frame(due: Due, reply_to: str, queued_ms: int = 0) -> TaskFrame:
         repeat=task.repeat,
         reply_to=reply_to,
     )
+
+
+def _plain(values: Mapping[str, object]) -> dict[str, Any]:
+    return dict(values)
