@@ -126,7 +126,7 @@ def summary(replies: Sequence[Reply]) -> str:
 async def main() -> int:
     """Start everything, play, stop everything; the exit code."""
     console = Console(width=118)
-    configure_logging("warning", as_json=False)
+    configure_logging("error", as_json=False)
     with (
         tempfile.TemporaryDirectory() as folder,
         listening("127.0.0.1", 0) as listener,

@@ -96,9 +96,7 @@ class HttpChannel:
         """Call agents until the block ends; then start no more and let those in hand end."""
         allowed = [str(network) for network in self._caller.policy.allowed]
         if allowed:
-            is_local = all(network.is_loopback for network in self._caller.policy.allowed)
-            level = logging.INFO if is_local else logging.WARNING
-            log.log(level, "http.networks_allowed", extra={"networks": allowed})
+            log.warning("http.networks_allowed", extra={"networks": allowed})
         self._inbound = inbound
         try:
             async with self._caller.opened(), asyncio.TaskGroup() as calls:

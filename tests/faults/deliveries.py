@@ -102,5 +102,10 @@ async def _ended(trial: Trial, request_id: str) -> Mapping[str, Any]:
 
 ROWS = (
     Row(numbers="23", title="second part first", fault=second_part_first, settings=UNDERSTANDING),
-    Row(numbers="25", title="deliveries that kill", fault=deliveries_that_kill, settings=LONG_ATTEMPTS),
+    Row(
+        numbers="25",
+        title="deliveries that kill",
+        fault=deliveries_that_kill,
+        settings={**USUAL_LIVENESS, **LONG_ATTEMPTS},
+    ),
 )

@@ -18,6 +18,8 @@ from dispatcher.gateway.edge import Edge
 from dispatcher.sdk.inbox import Judgement, Verdict
 from dispatcher.sdk.rabbitmq import RabbitLink
 from dispatcher.sdk.sqlite_inbox import SqliteInbox
+from dispatcher.store.direct_postgres import PostgresWriter
+from dispatcher.store.direct_sqlite import SqliteWriter
 from dispatcher.store.engine import Database
 from dispatcher.store.ledger import SqlLedger
 from tests.services.environment import variable
@@ -69,10 +71,17 @@ def _after(name: str, dies: Callable[[Any], bool] = lambda _: True) -> Callable[
 
 
 def _before_commit_once(name: str, owner: object, method: str) -> None:
-    """Die before the first transaction that commits after `method` was called, all its rows written."""
+    """Die before the first transaction after `method` was called can commit.
+
+    A direct writer commits as it writes, so there it is before the rows are sent; elsewhere after
+    all of them were written.
+    """
     called: list[bool] = []
     _wrap(owner, method, partial(_noting, called))
     writing = Database.writing
+    for writer in (PostgresWriter, SqliteWriter):
+        for write in ("insert", "update"):
+            _wrap(writer, write, partial(_dying_once_called, name, called))
 
     @asynccontextmanager
     async def dying(database: Database) -> AsyncIterator[Any]:
@@ -83,6 +92,13 @@ def _before_commit_once(name: str, owner: object, method: str) -> None:
                 _die(name)
 
     Database.writing = dying  # type: ignore[method-assign, assignment]
+
+
+def _dying_once_called(name: str, called: list[bool], method: Method) -> Method:
+    async def dying(*arguments: Any, **named: Any) -> Any:
+        return _die(name) if called else await method(*arguments, **named)
+
+    return dying
 
 
 def _noting(called: list[bool], method: Method) -> Method:
