@@ -18,6 +18,7 @@ from yarl import URL
 
 from dispatcher.amqp.alongside import alongside
 from dispatcher.amqp.outcomes import LIBRARY_ERRORS
+from dispatcher.amqp.transport import TurnTransports
 from dispatcher.clock import Clock
 from dispatcher.errors import ConfigurationError
 
@@ -80,26 +81,21 @@ class Connection:
         return self._up.is_set()
 
     @asynccontextmanager
-    async def channels(
-        self, count: int, lost: asyncio.Event, *, confirms: bool
-    ) -> AsyncIterator[tuple[AbstractChannel, ...]]:
-        """Open channels as soon as the connection is up; `lost` is set when one or its consumer ends.
+    async def channel(self, lost: asyncio.Event, *, confirms: bool) -> AsyncIterator[AbstractChannel]:
+        """Open a channel as soon as the connection is up; `lost` is set when it or its consumer ends.
 
         Publishing with `confirms` raises for what the broker returns or refuses.
         """
         await self._up.wait()
         if self._connection is None:
             raise ConnectionError(self.name)
-        opened: list[AbstractChannel] = []
+        channel = self._connection.channel(publisher_confirms=confirms, on_return_raises=confirms)
         try:
             async with asyncio.timeout(self.rules.call_timeout_s):
-                for _ in range(count):
-                    channel = self._connection.channel(publisher_confirms=confirms, on_return_raises=confirms)
-                    opened.append(channel)
-                    await _watch(channel, lost)
-            yield tuple(opened)
+                await _watch(channel, lost)
+            yield channel
         finally:
-            await asyncio.gather(*(_close(channel, self.rules.close_timeout_s) for channel in opened))
+            await _close(channel, self.rules.close_timeout_s)
 
     def drop(self) -> None:
         """Close the connection and open a new one; what waits for an answer on it ends unknown."""
@@ -108,6 +104,8 @@ class Connection:
     async def _connect(self) -> None:
         """Connect, and return when the connection is lost."""
         connection = aio_pika.Connection(self._url)
+        # Handed on as it is; given to the constructor it would be dropped, as whatever that does not know.
+        connection.kwargs["transport_factory"] = TurnTransports()
         lost = self._lost = asyncio.Event()
         connection.close_callbacks.add(lambda *_: lost.set())
         try:

@@ -4,15 +4,17 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import NoReturn
 
 from aio_pika.abc import AbstractChannel, AbstractQueue
 from aiormq.abc import DeliveredMessage
 
+from dispatcher.amqp.alongside import alongside
 from dispatcher.amqp.connection import Connection, keep_up
 from dispatcher.amqp.declare import Queue, declare_queue
 from dispatcher.amqp.outcomes import LIBRARY_ERRORS
-from dispatcher.amqp.settle import Received
+from dispatcher.amqp.settle import Received, Settler
 from dispatcher.errors import ConfigurationError
 
 
@@ -90,22 +92,26 @@ class Consumer:
 
     async def _consume(self) -> None:
         lost, subscription = asyncio.Event(), self._subscription
-        async with self._connection.channels(1, lost, confirms=False) as (channel,):
+        async with self._connection.channel(lost, confirms=False) as channel:
             async with asyncio.timeout(self._connection.rules.call_timeout_s):
                 await channel.set_qos(prefetch_count=subscription.prefetch, global_=False)
                 queue = await self._declare(channel)
                 # One task for a message: the library's own queue makes two, and copies all properties.
                 wire = await channel.get_underlay_channel()
-                begun = await wire.basic_consume(queue.name, self._take, no_ack=not subscription.acknowledged)
+                settler = Settler(wire)
+                take = partial(self._take, settler)
+                begun = await wire.basic_consume(queue.name, take, no_ack=not subscription.acknowledged)
             self._place = _Place(queue=queue, tag=str(begun.consumer_tag))
             self._up.set()
             subscription.on_up(self.is_up)
             try:
-                await lost.wait()
+                async with alongside(settler.run()):
+                    await lost.wait()
             finally:
                 self._up.clear()
                 self._place = None
                 subscription.on_up(self.is_up)
+                await settler.tell()
 
     async def _declare(self, channel: AbstractChannel) -> AbstractQueue:
         self.misfit = None
@@ -115,13 +121,15 @@ class Consumer:
             self.misfit = error.message
             raise
 
-    async def _take(self, message: DeliveredMessage) -> None:
+    async def _take(self, settler: Settler, message: DeliveredMessage) -> None:
+        if self._subscription.acknowledged:
+            settler.note(message.delivery_tag or 0)
         if self._is_draining:
             return
         self._in_hand += 1
         self._idle.clear()
         try:
-            await self._subscription.handle(Received(message, self._connection.clock.monotonic()))
+            await self._subscription.handle(Received(message, settler, self._connection.clock.monotonic()))
         finally:
             self._in_hand -= 1
             if not self._in_hand:

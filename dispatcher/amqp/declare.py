@@ -111,7 +111,7 @@ async def declare_once(connection: Connection, queue: Queue) -> None:
     try:
         async with (
             asyncio.timeout(connection.rules.call_timeout_s),
-            connection.channels(1, asyncio.Event(), confirms=False) as (channel,),
+            connection.channel(asyncio.Event(), confirms=False) as channel,
         ):
             await declare_queue(channel, queue)
     except LIBRARY_ERRORS as error:

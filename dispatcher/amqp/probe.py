@@ -19,7 +19,7 @@ from aiormq import spec
 from dispatcher.amqp.connection import Connection, is_cancelled
 from dispatcher.amqp.declare import Queue, declare_queue
 from dispatcher.amqp.outcomes import LIBRARY_ERRORS
-from dispatcher.amqp.settle import Received
+from dispatcher.amqp.settle import Settler
 from dispatcher.identifiers import new_id
 from dispatcher.protocol.link import Settlement
 from dispatcher.protocol.topology import QueueArguments
@@ -61,7 +61,7 @@ class Probe:
         """Whether a quorum queue made just now answers: then the broker and its disk do their work."""
         control = Queue(name=f"{name}.{new_id()}", arguments=_CONTROL_ARGUMENTS)
         try:
-            async with self._connection.channels(1, asyncio.Event(), confirms=False) as (channel,):
+            async with self._connection.channel(asyncio.Event(), confirms=False) as channel:
                 async with asyncio.timeout(self._answer_s):
                     await declare_queue(channel, control)
                 answered = await self._ask(channel, control.name) is Standing.SOUND
@@ -77,7 +77,7 @@ class Probe:
         """Delete a queue with all that is in it; whether that was confirmed."""
         try:
             async with (
-                self._connection.channels(1, asyncio.Event(), confirms=False) as (channel,),
+                self._connection.channel(asyncio.Event(), confirms=False) as channel,
                 asyncio.timeout(_DELETE_TIMEOUT_S),
             ):
                 await channel.queue_delete(name)
@@ -90,7 +90,7 @@ class Probe:
         """Ask one queue after the other, on a new channel after each that used one up."""
         try:
             while left:
-                async with self._connection.channels(1, asyncio.Event(), confirms=False) as (channel,):
+                async with self._connection.channel(asyncio.Event(), confirms=False) as channel:
                     await self._ask_in_turn(channel, left, found)
         except LIBRARY_ERRORS as error:
             log.info("queue.not_asked", extra={"reason": type(error).__name__})
@@ -122,5 +122,7 @@ class Probe:
         except TimeoutError:
             return Standing.SILENT
         if isinstance(found.delivery, spec.Basic.GetOk):
-            await Received(found).settle(Settlement.REQUEUE)
+            settler = Settler(wire)
+            settler.settle(found.delivery_tag or 0, Settlement.REQUEUE)
+            await settler.tell()
         return Standing.SOUND

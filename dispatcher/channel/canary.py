@@ -74,7 +74,7 @@ class Canary:
     async def _watch(self) -> None:
         """Ask again and again; return when the connection is lost or was given up for a silent queue."""
         lost = asyncio.Event()
-        async with self._connection.channels(1, lost, confirms=False):
+        async with self._connection.channel(lost, confirms=False):
             await self._look(self._served())
             while not (lost.is_set() or self._silent):
                 await self._pause()

@@ -93,8 +93,11 @@ class Channel(Protocol):
         """Make sure the agent's queue exists. Idempotent; called at registration, never per request."""
         ...
 
-    async def send(self, agent_id: AgentId, task: TaskFrame) -> None:
+    async def send(self, agent_id: AgentId, task: TaskFrame, *, bound: bool = False) -> None:
         """Return once the frame is safely in the agent's queue.
+
+        `bound`: the task may run at this agent from an earlier send, and must run nowhere else. That
+        this send did not start it says nothing then, and is not told as a result.
 
         Raises UnroutableError, RefusedError or TooLargeError when it surely is not, and
         OutcomeUnknownError when nobody can say; sending the same task again is always safe (I2).

@@ -20,7 +20,7 @@ class TaskChannel(Protocol):
         """As `Channel.prepare`."""
         ...
 
-    async def send(self, agent_id: AgentId, task: TaskFrame) -> None:
+    async def send(self, agent_id: AgentId, task: TaskFrame, *, bound: bool = False) -> None:
         """As `Channel.send`."""
         ...
 
@@ -62,13 +62,13 @@ class CompositeChannel:
         other = self._others.get(channel)
         await (self._primary if other is None else other).prepare(agent_id)
 
-    async def send(self, agent_id: AgentId, task: TaskFrame) -> None:
+    async def send(self, agent_id: AgentId, task: TaskFrame, *, bound: bool = False) -> None:
         """Send over the channel that the agent declared."""
         other = self._other(agent_id)
         if other is None:
-            await self._primary.send(agent_id, task)
+            await self._primary.send(agent_id, task, bound=bound)
         else:
-            await other.send(agent_id, task)
+            await other.send(agent_id, task, bound=bound)
 
     async def cancel(self, agent_id: AgentId, frame: CancelFrame) -> None:
         """Over the channel that the agent declared."""

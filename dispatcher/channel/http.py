@@ -7,12 +7,13 @@ the call is told as a result, the agent's own or one written on its behalf.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from dispatcher.channel.budget import remaining_ms
 from dispatcher.channel.channel import Inbound
 from dispatcher.channel.http_call import HttpCaller
+from dispatcher.channel.http_cancel import CancelPosts
 from dispatcher.channel.http_reply import not_started, outcome_of
 from dispatcher.channel.http_slots import CallSlots
 from dispatcher.channel.in_process import checked_size
@@ -30,12 +31,17 @@ log = logging.getLogger(__name__)
 class HttpRules:
     """At most `calls` run at once, and `calls_per_agent` of one agent; the next is refused.
 
+    Beside them at most `cancels` cancellations are told at once, `cancels_per_agent` to one agent;
+    the next is lost.
+
     A send waits at most `send_wait_s` for the connection: an agent that can't be reached must not
     hold up those who send to others.
     """
 
     calls: int = 1_024
     calls_per_agent: int = 256
+    cancels: int = 256
+    cancels_per_agent: int = 64
     send_wait_s: float = 0.25
     results: ResultRules = DEFAULT_RESULT_RULES
 
@@ -54,6 +60,7 @@ class _Call:
     endpoint: str
     task: TaskFrame
     body: bytes
+    bound: bool
     handed_over: asyncio.Future[None]
 
     def tell_sender(self) -> None:
@@ -84,6 +91,8 @@ class HttpChannel:
         self._rules = rules
         self._clock = clock or SystemClock()
         self._slots = CallSlots(total=rules.calls, per_agent=rules.calls_per_agent, clock=self._clock)
+        places = CallSlots(total=rules.cancels, per_agent=rules.cancels_per_agent, clock=self._clock)
+        self._cancels = CancelPosts(caller, places)
         self._calls: asyncio.TaskGroup | None = None
         self._running: dict[asyncio.Task[None], _Call] = {}
         self._called: set[str] = set()
@@ -119,14 +128,14 @@ class HttpChannel:
         """See `HttpCaller.reach`; asked when an agent registers, open or not."""
         await self._caller.reach(endpoint, client)
 
-    async def send(self, agent_id: AgentId, task: TaskFrame) -> None:
+    async def send(self, agent_id: AgentId, task: TaskFrame, *, bound: bool = False) -> None:
         """Return once the request goes out to the agent's endpoint, or connecting takes long.
 
         An attempt whose call goes on is not sent once more.
         Raises `UnroutableError` where the agent can't be connected to or must not be called,
         `RefusedError` without a free slot or while the agent's Retry-After lasts. That connecting
-        failed after the send returned is told as a result: the task surely did not start. The call
-        of a cancelled send goes on.
+        failed after the send returned is told as a result: the task surely did not start. That is not
+        told of a `bound` task; its result or its time ends it. The call of a cancelled send goes on.
         """
         remaining_ms(task)
         body = checked_size(task.model_dump_json().encode())
@@ -138,7 +147,9 @@ class HttpChannel:
         self._slots.take(agent_id)
         self._called.add(task.token)
         handed_over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        call = _Call(agent_id=agent_id, endpoint=endpoint, task=task, body=body, handed_over=handed_over)
+        call = _Call(
+            agent_id=agent_id, endpoint=endpoint, task=task, body=body, bound=bound, handed_over=handed_over
+        )
         running = self._calls.create_task(self._run(call))
         self._running[running] = call
         running.add_done_callback(lambda done: self._ended(call, done))
@@ -149,14 +160,18 @@ class HttpChannel:
         handed_over.result()
 
     async def cancel(self, agent_id: AgentId, frame: CancelFrame) -> None:
-        """Cut the calls of that task that go on from here: the agent sees its connection close.
+        """Cut the calls of that task that go on from here, and tell the agent, without waiting for it.
 
-        Nothing is told of a call that was cut: it says nothing of the agent. An agent that answered
-        202 has no call that could be cut, and is not told: what it still posts changes nothing.
+        Nothing is told of a call that was cut: it says nothing of the agent. The word reaches those too
+        who answered 202, or answer a call of another replica.
         """
         for running, call in tuple(self._running.items()):
             if (call.agent_id, call.task.task_id) == (agent_id, frame.task_id):
                 running.cancel()
+        if self._calls is None:
+            return
+        with suppress(UnroutableError):
+            self._cancels.begin(agent_id, self._allowed_endpoint(agent_id), frame, self._calls)
 
     def is_ready(self) -> bool:
         """Whether the channel is open."""
@@ -174,17 +189,17 @@ class HttpChannel:
         """Call the agent and hand over what came of it; nothing that happens here ends the others."""
         try:
             reply = await self._caller.call(call.endpoint, call.task, call.body, call.tell_sender)
-            outcome = outcome_of(call.task, reply)
+            outcome = outcome_of(call.task, reply, bound=call.bound)
             if outcome.pause_s:
                 self._slots.pause(call.agent_id, outcome.pause_s)
             if outcome.frame is not None:
                 await self._deliver(outcome.frame)
         except DeliveryError as error:
             log.info("http.not_called", extra={**_facts(call), "reason": error.message})
-            if call.handed_over.done():
-                await self._deliver(not_started(call.task, error.error_code))
-            else:
+            if not call.handed_over.done():
                 call.handed_over.set_exception(error)
+            elif not call.bound:
+                await self._deliver(not_started(call.task, error.error_code))
         except Exception:
             log.exception("http.call_failed", extra=_facts(call))
 
@@ -204,10 +219,10 @@ class HttpChannel:
             call.handed_over.set_exception(OutcomeUnknownError("the call was given up"))
 
     async def _finish(self) -> None:
-        """Wait for the calls in hand, and cut off those that take too long."""
-        if self._running:
-            await asyncio.wait(self._running, timeout=self._close_within_s())
-        for left in tuple(self._running):
+        """Wait for what is in hand, and cut off what takes too long."""
+        if in_hand := {*self._running, *self._cancels.running}:
+            await asyncio.wait(in_hand, timeout=self._close_within_s())
+        for left in (*self._running, *self._cancels.running):
             left.cancel()
 
     async def _hand_over(self, frame: bytes) -> Settlement:

@@ -12,8 +12,9 @@ from aiohttp.abc import AbstractResolver
 
 from dispatcher.channel.http_policy import AddressPolicy
 from dispatcher.channel.http_reply import BUDGET_OVER, CUT, SILENT, TOO_SLOW, Broken, Reply
+from dispatcher.channel.http_request import cancel_headers, cancel_url, task_headers
 from dispatcher.errors import UnroutableError
-from dispatcher.protocol.frames import TaskFrame
+from dispatcher.protocol.frames import CancelFrame, TaskFrame
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
 
 AddressInfo = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[object, ...]]
@@ -106,7 +107,7 @@ class HttpCaller:
                 return await self._exchange(endpoint, task, body, begun, times)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             if not begun.is_so:
-                raise _unroutable(task, error) from error
+                raise _unroutable(task.agent_id, error) from error
             if limit.expired():
                 return BUDGET_OVER if budget_s < times.total_s else TOO_SLOW
             return SILENT if isinstance(error, TimeoutError) else CUT
@@ -114,17 +115,43 @@ class HttpCaller:
     async def _exchange(
         self, endpoint: str, task: TaskFrame, body: bytes, begun: "_Begun", times: CallTimes
     ) -> Reply | Broken:
-        if self._session is None:
-            raise OSError("the channel is closed")
-        async with self._session.post(
+        async with self._connected().post(
             endpoint,
             data=body,
-            headers=_headers(task, self._rules.credentials.get(task.agent_id)),
+            headers=task_headers(task, self._rules.credentials.get(task.agent_id)),
             allow_redirects=False,
-            timeout=aiohttp.ClientTimeout(total=None, connect=times.connect_s, sock_read=times.read_s),
+            timeout=_limits(times),
             trace_request_ctx=begun,
         ) as response:
             return await self._read(response)
+
+    async def cancel(self, endpoint: str, frame: CancelFrame) -> int:
+        """Ask the agent to stop a task, at `cancel_url`; the status of its answer.
+
+        Like a call, within the times that are not a capability's own. Raises `UnroutableError` where
+        no answer came: whether the agent was told then, nobody knows.
+        """
+        credential = self._rules.credentials.get(frame.agent_id)
+        times = self._rules.times
+        try:
+            async with (
+                asyncio.timeout(times.total_s),
+                self._connected().delete(
+                    cancel_url(endpoint, frame.task_id),
+                    headers=cancel_headers(frame, credential),
+                    allow_redirects=False,
+                    timeout=_limits(times),
+                    trace_request_ctx=_Begun(_tell_nobody),
+                ) as response,
+            ):
+                return response.status
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            raise _unroutable(frame.agent_id, error) from error
+
+    def _connected(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            raise OSError("the channel is closed")
+        return self._session
 
     async def _read(self, response: aiohttp.ClientResponse) -> Reply | Broken:
         """The reply; the body of anything but a 200 is left alone, and so is a compressed one."""
@@ -198,29 +225,23 @@ def _open_socket(info: AddressInfo) -> socket.socket:
     return socket.socket(info[0], info[1], info[2])
 
 
-def _headers(task: TaskFrame, credential: str | None) -> dict[str, str]:
-    """Copies of what the frame says, for proxies and logs; a value that fits no header stays in the frame.
+def _tell_nobody() -> None:
+    """For requests whose sender waits for their end."""
 
-    Without `Accept-Encoding: identity` every coding would be acceptable (RFC 9110, 12.5.3).
-    """
-    wanted = {
-        "Idempotency-Key": task.idempotency_key,
-        "X-Request-Id": task.request_id,
-        "Traceparent": task.traceparent or "",
-        "Authorization": f"Bearer {credential}" if credential else "",
-    }
-    sendable = {name: text for name, text in wanted.items() if text and text.isascii() and text.isprintable()}
-    return {"Content-Type": "application/json", "Accept-Encoding": "identity", **sendable}
+
+def _limits(times: CallTimes) -> aiohttp.ClientTimeout:
+    """The library's part of them; the total is ours."""
+    return aiohttp.ClientTimeout(total=None, connect=times.connect_s, sock_read=times.read_s)
 
 
 def _is_refused(error: Exception) -> bool:
     return isinstance(getattr(error, "os_error", error), AddressRefusedError)
 
 
-def _unroutable(task: TaskFrame, error: Exception) -> UnroutableError:
+def _unroutable(agent_id: str, error: Exception) -> UnroutableError:
     refused = _is_refused(error)
     return UnroutableError(
-        f"agent {task.agent_id} could not be called: {error if refused else type(error).__name__}",
+        f"agent {agent_id} could not be called: {error if refused else type(error).__name__}",
         code="endpoint_refused" if refused else None,
     )
 

@@ -2,6 +2,8 @@
 
 A reply says that the task surely did not start only where the agent itself can have said so: 429,
 or 503 with Retry-After. A bare 503 may come from a proxy that lost the agent in the middle of it.
+Both may come from a proxy that counts, and so are about one sending: of a task that may run from an
+earlier one, and must not run twice, they say nothing (I2).
 """
 
 from dataclasses import dataclass
@@ -51,8 +53,8 @@ class Outcome:
     pause_s: float = 0.0
 
 
-def outcome_of(task: TaskFrame, reply: Reply | Broken) -> Outcome:
-    """What a reply to the task means."""
+def outcome_of(task: TaskFrame, reply: Reply | Broken, *, bound: bool = False) -> Outcome:
+    """What a reply to the task means; `bound` as in `Channel.send`."""
     if isinstance(reply, Broken):
         return _failed(task, reply)
     if reply.status == 200:
@@ -60,7 +62,10 @@ def outcome_of(task: TaskFrame, reply: Reply | Broken) -> Outcome:
     if reply.status == 202:
         return Outcome()
     if reply.status == 429 or (reply.status == 503 and reply.retry_after is not None):
-        return _busy(task, reply)
+        return Outcome(
+            frame=None if bound else _on_behalf(task, status=ResultStatus.BUSY),
+            pause_s=pause_s(reply.retry_after),
+        )
     return _failed(task, Broken(code=f"http_{reply.status}", can_retry=reply.status in MAY_HELP_AGAIN))
 
 
@@ -91,11 +96,6 @@ def _answered(task: TaskFrame, body: bytes) -> Outcome:
     if (frame.request_id, frame.task_id, frame.attempt, frame.token) != asked:
         return _failed(task, Broken(code="http_unreadable"))
     return Outcome(frame=body)
-
-
-def _busy(task: TaskFrame, reply: Reply) -> Outcome:
-    frame = _on_behalf(task, status=ResultStatus.BUSY)
-    return Outcome(frame=frame, pause_s=pause_s(reply.retry_after))
 
 
 def _failed(task: TaskFrame, broken: Broken) -> Outcome:

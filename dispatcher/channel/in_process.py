@@ -83,7 +83,7 @@ class InProcessChannel:
         """Create the agent's queue."""
         self.queue_of(agent_id)
 
-    async def send(self, agent_id: AgentId, task: TaskFrame) -> None:
+    async def send(self, agent_id: AgentId, task: TaskFrame, *, bound: bool = False) -> None:
         """Put the encoded frame into the agent's queue."""
         expires_at = self._clock.monotonic() + remaining_ms(task) / 1000
         body = checked_size(task.model_dump_json().encode())

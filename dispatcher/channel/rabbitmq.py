@@ -119,7 +119,7 @@ class RabbitChannel:
         """
         await declare_once(self._in, task_queue(self._topology, agent_id))
 
-    async def send(self, agent_id: AgentId, task: TaskFrame) -> None:
+    async def send(self, agent_id: AgentId, task: TaskFrame, *, bound: bool = False) -> None:
         """Publish the frame, to live as long as its budget, and wait for the broker's confirm."""
         frame = Message(
             exchange=self._topology.task_exchange,

@@ -63,13 +63,13 @@ class Admission:
                 raise self._refusal("too much waits for the agents that could do this", "backlog_full")
 
     def _is_flooded(self, capability: Capability, environment: str) -> bool:
-        able = [
-            agent.agent_id
-            for agent in self.backlog.group(capability)
-            if agent.environment == environment and self.backlog.capacity(agent.agent_id)
-        ]
-        limit = self.bounds.max_backlog
-        return bool(able) and all(self.backlog.waiting(agent_id) >= limit for agent_id in able)
+        somebody_can = False
+        for agent in self.backlog.group(capability):
+            if agent.environment == environment and self.backlog.capacity(agent.agent_id):
+                if self.backlog.waiting(agent.agent_id) < self.bounds.max_backlog:
+                    return False
+                somebody_can = True
+        return somebody_can
 
     def _refusal(self, message: str, code: str) -> OverloadedError:
         return OverloadedError(message, retry_after_s=self.bounds.retry_after_s, code=code)

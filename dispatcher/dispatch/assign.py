@@ -46,11 +46,22 @@ class Assignment:
     leases: bool = False
 
 
-Choose = Callable[[Request, Intent, Task, frozenset[AgentId]], Assignment]
-"""Request, intent, its task with all inputs, and the agents already tried -> who takes it now.
+class Choose(Protocol):
+    """Says who takes an intent now."""
 
-An agent that was tried is chosen only where no other can be.
-"""
+    def __call__(
+        self,
+        request: Request,
+        intent: Intent,
+        task: Task,
+        tried: frozenset[AgentId],
+        inputs: Mapping[str, object] | None = None,
+    ) -> Assignment:
+        """An agent in `tried` is chosen only where no other can be.
+
+        `inputs` are those of a task that does not have them yet, None stands for the task's own.
+        """
+        ...
 
 
 class AgentLoads(Protocol):
@@ -94,13 +105,12 @@ class Assigner:
 
     def open(self, draft: Draft, task: Task, inputs: Mapping[str, object]) -> None:
         """Give a task that has all its inputs its first attempt, or end it where nobody can take it."""
-        task = replace(task, inputs=inputs, opened_ms=draft.now_ms)
-        assignment = self.decide(draft, task)
-        if assignment is None:
-            return
+        assignment = self._decide(draft, task, inputs)
         decision = assignment.decision
         if decision.agent_id is None:
-            _end_unavailable(draft, replace(task, score=decision.score, ranking=None), decision)
+            looked_at = replace(task, inputs=inputs, opened_ms=draft.now_ms)
+            end = _end_out_of_scope if decision.outcome is Outcome.OUT_OF_SCOPE else _end_unavailable
+            end(draft, looked_at, decision)
             return
         deadline = min(draft.now_ms + assignment.timeout_ms, draft.request.deadline_ms)
         if self._is_long(assignment):
@@ -108,6 +118,8 @@ class Assigner:
             draft.allow_until(deadline)
         opened = replace(
             task,
+            inputs=inputs,
+            opened_ms=draft.now_ms,
             status=TaskStatus.OPEN,
             agent_id=decision.agent_id,
             score=decision.score,
@@ -121,16 +133,10 @@ class Assigner:
 
     def decide(self, draft: Draft, task: Task) -> Assignment | None:
         """Make and keep a task's first decision; None, and the task is ended, where it is out of scope."""
-        assignment = self.choose(draft.request, draft.intent_of(task), task, frozenset())
-        decision = assignment.decision
-        _keep(draft, task, decision, number=1)
-        if decision.outcome is not Outcome.OUT_OF_SCOPE:
+        assignment = self._decide(draft, task, None)
+        if assignment.decision.outcome is not Outcome.OUT_OF_SCOPE:
             return assignment
-        # What was not granted looks like any other text that nobody can do.
-        similarity = 0.0 if decision.reason == Rejection.NOT_GRANTED else task.similarity
-        out = TaskStatus.OUT_OF_SCOPE
-        ended = replace(task, status=out, error_code="out_of_scope", similarity=similarity, ranking=None)
-        draft.put_task(ended)
+        _end_out_of_scope(draft, task, assignment.decision)
         return None
 
     def try_again(self, draft: Draft, task: Task, *, surely_not_started: bool) -> bool:
@@ -198,6 +204,11 @@ class Assigner:
         self._again(draft, task, agent_id, assignment, 0)
         return True
 
+    def _decide(self, draft: Draft, task: Task, inputs: Mapping[str, object] | None) -> Assignment:
+        assignment = self.choose(draft.request, draft.intent_of(task), task, frozenset(), inputs)
+        _keep(draft, task, assignment.decision, number=1)
+        return assignment
+
     def _again(
         self, draft: Draft, task: Task, agent_id: AgentId, assignment: Assignment, delay_ms: int
     ) -> None:
@@ -254,11 +265,20 @@ def _keep(draft: Draft, task: Task, decision: Decision, *, number: int) -> None:
     )
 
 
+def _end_out_of_scope(draft: Draft, task: Task, decision: Decision) -> None:
+    # What was not granted looks like any other text that nobody can do.
+    similarity = 0.0 if decision.reason == Rejection.NOT_GRANTED else task.similarity
+    out = TaskStatus.OUT_OF_SCOPE
+    draft.put_task(replace(task, status=out, error_code="out_of_scope", similarity=similarity, ranking=None))
+
+
 def _end_unavailable(draft: Draft, task: Task, decision: Decision) -> None:
     draft.put_task(
         replace(
             task,
             status=TaskStatus.UNAVAILABLE,
+            score=decision.score,
+            ranking=None,
             error_code="unavailable",
             reason=decision.reason,
             retry_after_s=decision.retry_after_s,

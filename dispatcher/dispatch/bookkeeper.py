@@ -17,6 +17,8 @@ from dispatcher.identifiers import AgentId, Capability, RequestId
 from dispatcher.protocol.frames import CancelFrame
 
 logger = logging.getLogger(__name__)
+_GIVEN_UP = (AttemptStatus.ABANDONED, AttemptStatus.LAPSED)
+_RAN = (AttemptStatus.SUCCEEDED, AttemptStatus.FAILED, AttemptStatus.LAPSED)
 
 
 class LoadBook(Protocol):
@@ -92,14 +94,16 @@ class Bookkeeper:
 
     async def _follow_up(self, change: Change, since: float) -> None:
         self.waiters.touch(change.after.request.request_id)
-        for attempt in change.new_attempts():
+        new = change.new_attempts()
+        for attempt in new:
             self._note_decided(change, attempt)
         for attempt in ended_attempts(change):
             if self.loads.has_waiting(attempt.agent_id):
                 self.outbox.poked.set()
             self.loads.add_open(attempt.agent_id, -1)
             self._count_outcome(change, attempt)
-        await self._send(change, since)
+        if new:
+            await self._send(change, since)
         for attempt in abandoned_attempts(change):
             await self._stop(attempt)
         if has_ended(change):
@@ -122,7 +126,7 @@ class Bookkeeper:
             self.outbox.poked.set()
 
     def _count_outcome(self, change: Change, attempt: Attempt) -> None:
-        ran = attempt.status in (AttemptStatus.SUCCEEDED, AttemptStatus.FAILED, AttemptStatus.LAPSED)
+        ran = attempt.status in _RAN
         not_reached = attempt.status is AttemptStatus.NOT_STARTED and attempt.error_code in NOT_REACHED
         task = next(t for t in change.after.tasks if t.task_id == attempt.task_id)
         if (ran or not_reached) and task.capability is not None:
@@ -160,12 +164,14 @@ def abandoned_attempts(change: Change) -> Iterator[Attempt]:
     """Attempts of tasks that this change ended although their agent may be at them, or get them yet."""
     if change.before is None:
         return
+    given_up = [a for a in change.after.attempts if a.status in _GIVEN_UP]
+    if not given_up:
+        return
     were_open = {task.task_id for task in change.before.tasks if not task.status.is_terminal}
     ended = {t.task_id for t in change.after.tasks if t.status.is_terminal and t.task_id in were_open}
-    for attempt in change.after.attempts:
+    for attempt in given_up:
         may_be_sent = attempt.published_ms is not None or attempt.claimed_by is not None
-        given_up = attempt.status in (AttemptStatus.ABANDONED, AttemptStatus.LAPSED)
-        if attempt.task_id in ended and given_up and may_be_sent:
+        if attempt.task_id in ended and may_be_sent:
             yield attempt
 
 

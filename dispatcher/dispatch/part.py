@@ -1,20 +1,20 @@
 """A part of the answer: one intent with what became of it, as callers see it (pure)."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
 
 from dispatcher.dispatch.answer import part_sentence
-from dispatcher.dispatch.request import RequestState, Task, TaskStatus
+from dispatcher.dispatch.request import Attempt, RequestState, Task, TaskStatus
 from dispatcher.identifiers import AgentId, Capability
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(TypedDict):
     """One intent's outcome.
 
     `result` is `{text, data}` of the agent or None; `error` is `{code, message}` with a sentence
     for a person: the agent's own where it asks for input, never what it said of a failure.
-    `similarity` and `score` are in [0, 1].
+    `similarity` and `score` are in [0, 1]. `progress` is the last `{fraction, note}` of an attempt
+    that is at work, None where its agent said nothing.
     `waited_ms` is the time until the task opened, `elapsed_ms` the time from then to its end.
     """
 
@@ -30,6 +30,7 @@ class Part:
     waited_ms: int | None
     elapsed_ms: int | None
     retry_after_s: int | None
+    progress: Mapping[str, object] | None
 
 
 def parts(state: RequestState) -> tuple[Part, ...]:
@@ -39,6 +40,7 @@ def parts(state: RequestState) -> tuple[Part, ...]:
 
 def _part(state: RequestState, task: Task) -> Part:
     intent = state.intents[task.position]
+    attempts = state.attempts_of(task.task_id)
     return Part(
         intent=intent.text,
         capability=task.capability if task.status is not TaskStatus.OUT_OF_SCOPE else None,
@@ -48,11 +50,17 @@ def _part(state: RequestState, task: Task) -> Part:
         error=_error(state, task),
         similarity=task.similarity,
         score=task.score,
-        attempts=len(state.attempts_of(task.task_id)),
+        attempts=len(attempts),
         waited_ms=_between(state.request.created_ms, task.opened_ms),
         elapsed_ms=_between(task.opened_ms, task.finished_ms),
         retry_after_s=task.retry_after_s,
+        progress=_progress(attempts),
     )
+
+
+def _progress(attempts: Sequence[Attempt]) -> Mapping[str, object] | None:
+    said = (attempt.progress for attempt in reversed(attempts) if attempt.status.is_open)
+    return next(filter(None, said), None)
 
 
 def _between(start_ms: int | None, end_ms: int | None) -> int | None:

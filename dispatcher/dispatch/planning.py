@@ -1,17 +1,19 @@
 """From a message to its plan and the ranking behind each intent."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
 
 from dispatcher.clock import Calendar
 from dispatcher.dispatch.request import ChatMessage
 from dispatcher.dispatch.session import Question, Session
 from dispatcher.identifiers import Capability
-from dispatcher.intents.assemble import CapabilitySchema, RankedPiece, build_plan
-from dispatcher.intents.entity import extract_entities
+from dispatcher.intents.assemble import RankedPiece, build_plan
+from dispatcher.intents.declared_fields import DeclaredFields
 from dispatcher.intents.follow_up import fill
-from dispatcher.intents.language import detect_language
-from dispatcher.intents.plan import Decomposer, Entity, Piece, Plan, SpanRank
+from dispatcher.intents.plan import Decomposer, Piece, Plan, SpanRank
+from dispatcher.intents.reading import Reading, read_text
+from dispatcher.intents.recent_texts import RecentTexts
 from dispatcher.registry.repository import CapabilityContract
 from dispatcher.routing.router import Ranking, Router
 
@@ -33,12 +35,18 @@ class Planned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planner:
-    """Splits, ranks and links. `contracts` gives the registered capabilities' schemas at this moment."""
+    """Reads, splits, ranks and links.
+
+    `contracts` gives the registered capabilities' schemas at this moment: a mapping that never
+    changes, another one where they did. `read` may remember what it read.
+    """
 
     decomposer: Decomposer
     router: Router
     contracts: Callable[[], Mapping[Capability, CapabilityContract]]
     calendar: Calendar
+    read: Callable[[str, str | None, date], Reading] = field(default_factory=lambda: RecentTexts(read_text))
+    fields: DeclaredFields = field(default_factory=DeclaredFields)
 
     async def plan(self, message: ChatMessage, session: Session | None = None) -> Planned:
         """Understand a message: encoder batches are the only waiting.
@@ -46,44 +54,43 @@ class Planner:
         A message that answers what the session was asked takes that intent up again.
         Raises OverloadedError when the encoder's queue is full.
         """
-        language = message.language or detect_language(message.message)
+        reading = self._read_today(message.message, message.language)
         if message.capability is not None:
             pieces: Sequence[RankedPiece] = (_whole_message(message.message, message.capability),)
-            return self._assemble(message, pieces, language, ())
+            return self._assemble(message, pieces, reading, ())
         if session is not None and session.questions:
-            taken_up = await self._take_up(message, session.questions, language)
+            taken_up = await self._take_up(message, session.questions, reading)
             if taken_up is not None:
                 return taken_up
         found = await self.decomposer.split(message.message, self._rank)
         rankings = await self.router.rank([piece.text for piece in found])
         pieces = [_ranked_piece(p, r) for p, r in zip(found, rankings, strict=True)]
-        return self._assemble(message, pieces, language, rankings)
+        return self._assemble(message, pieces, reading, rankings)
 
     async def _take_up(
-        self, message: ChatMessage, questions: Sequence[Question], language: str
+        self, message: ChatMessage, questions: Sequence[Question], reading: Reading
     ) -> Planned | None:
         """The plan of the first question that the message answers, None where it answers none."""
         (ranking,) = await self.router.rank([message.message])
-        schemas = _schemas(self.contracts(), {question.capability for question in questions})
-        entities = self._entities(message.message, language)
+        contracts = self.contracts()
         for question in questions:
-            if question.capability not in schemas:
+            if question.capability not in contracts:
                 continue
             filled = fill(
-                schemas[question.capability].input_schema,
+                contracts[question.capability].input_schema,
                 question.fields,
                 message.message,
-                entities,
+                reading.entities,
                 in_scope=ranking.in_scope,
             )
             if filled is not None:
-                return self._assemble(
-                    _answered(message, question, filled), (_again(question, message),), language, ()
-                )
+                whole = _answered(message, question, filled)
+                again = _again(question, whole.message)
+                return self._assemble(whole, (again,), self._read_today(whole.message, reading.language), ())
         return None
 
-    def _entities(self, text: str, language: str) -> tuple[Entity, ...]:
-        return extract_entities(text, language=language, today=self.calendar.now().date())
+    def _read_today(self, text: str, language: str | None) -> Reading:
+        return self.read(text, language, self.calendar.now().date())
 
     async def _rank(self, texts: Sequence[str]) -> Sequence[SpanRank]:
         return [span_rank(ranking) for ranking in await self.router.rank(texts)]
@@ -92,15 +99,15 @@ class Planner:
         self,
         message: ChatMessage,
         pieces: Sequence[RankedPiece],
-        language: str,
+        reading: Reading,
         rankings: tuple[Ranking, ...],
     ) -> Planned:
         plan = build_plan(
             pieces,
-            schemas=_schemas(self.contracts(), {piece.capability for piece in pieces}),
-            entities=self._entities(message.message, language),
+            fields=self.fields.of(self.contracts(), [piece.capability for piece in pieces]),
+            entities=reading.entities,
             context=message.context,
-            language=language,
+            language=reading.language,
         )
         return Planned(plan=plan, rankings=rankings)
 
@@ -133,26 +140,10 @@ def _answered(message: ChatMessage, question: Question, filled: Mapping[str, obj
     return replace(message, message=f"{question.text}\n{message.message}", context=known)
 
 
-def _again(question: Question, message: ChatMessage) -> RankedPiece:
-    text = f"{question.text}\n{message.message}"
+def _again(question: Question, text: str) -> RankedPiece:
     piece = Piece(text=text, start=0, end=len(text))
     return RankedPiece(piece=piece, capability=question.capability, similarity=question.similarity)
 
 
 def _whole_message(text: str, capability: Capability) -> RankedPiece:
     return RankedPiece(piece=Piece(text=text, start=0, end=len(text)), capability=capability, similarity=1.0)
-
-
-def _schemas(
-    contracts: Mapping[Capability, CapabilityContract], wanted: Collection[Capability | None]
-) -> dict[Capability, CapabilitySchema]:
-    """Of the wanted ones alone: a registry may have thousands."""
-    return {
-        name: CapabilitySchema(
-            capability=name,
-            input_schema=contracts[name].input_schema,
-            output_schema=contracts[name].output_schema,
-        )
-        for name in wanted
-        if name is not None and name in contracts
-    }

@@ -89,7 +89,7 @@ class Relay:
             await self._give_back(due, "unauthorised")
             return
         try:
-            await self.channel.send(due.attempt.agent_id, frame)
+            await self.channel.send(due.attempt.agent_id, frame, bound=_is_bound(due))
         except OutcomeUnknownError:
             logger.warning("task.publish_unknown", extra=_facts(due))
         except DeliveryError as error:
@@ -162,6 +162,11 @@ class Relay:
                 room[agent_id] = free
                 places -= free
         return room
+
+
+def _is_bound(due: Due) -> bool:
+    """Whether nobody but its agent may have it: it may have been sent before, and must not run twice (I2)."""
+    return due.attempt.published_ms is not None and not due.task.idempotent
 
 
 def _facts(due: Due) -> dict[str, object]:

@@ -42,8 +42,10 @@ class RetryBudget:
 
     def count_first(self) -> None:
         """A task got its first attempt; it earns its share of a retry."""
-        self._firsts[int(self._clock.monotonic())] += 1
-        self._forget()
+        second = int(self._clock.monotonic())
+        if second not in self._firsts:
+            self._forget()
+        self._firsts[second] += 1
 
     def delay_ms(self, caller: CallerId, agent_id: AgentId, within_ms: int) -> int | None:
         """Reserve one more attempt of this caller at this agent: the milliseconds it has to wait.

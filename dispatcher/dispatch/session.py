@@ -107,9 +107,9 @@ def apply(session: Session, change: SessionChange) -> Applied:
 
 def open_questions(tasks: Sequence[Task], intents: Sequence[Intent]) -> tuple[Question, ...]:
     """What ended tasks still need from the person, by position."""
-    asking = (task for task in tasks if task.status is TaskStatus.NEEDS_INPUT)
-    found = (_question(task, intents[task.position]) for task in asking)
-    return tuple(question for question in found if question is not None)
+    asking = [task for task in tasks if task.status is TaskStatus.NEEDS_INPUT]
+    found = [_question(task, intents[task.position]) for task in asking]
+    return tuple([question for question in found if question is not None])
 
 
 def _question(task: Task, intent: Intent) -> Question | None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import orjson
 
+from dispatcher.channel.http_reply import ON_BEHALF
 from dispatcher.dispatch.advance import advance
 from dispatcher.dispatch.assign import Assigner
 from dispatcher.dispatch.ledger import Step
@@ -39,16 +40,25 @@ def settle(state: RequestState, now_ms: int, frame: ResultFrame, assigner: Assig
     A result whose token doesn't fit its task and attempt is kept as rejected and changes nothing.
     """
     draft = Draft(state, now_ms)
-    kind = _apply(draft, frame, assigner)
-    if draft.task(TaskId(frame.task_id)) is not None:
+    task = draft.task(TaskId(frame.task_id))
+    kind = _apply(draft, task, frame, assigner)
+    if task is not None:
         draft.put_result(_record(frame, state, kind))
     advance(draft, assigner)
     return draft.step()
 
 
 def result_digest(frame: ResultFrame) -> str:
-    """SHA-256 over what the agent answered; equal for a replay, whichever attempt carries it."""
-    content = frame.model_dump(mode="json", include={"status", "result", "business_error", "error_code"})
+    """SHA-256 over what the agent answered; equal for a replay, whichever attempt carries it.
+
+    Stored: what goes into it, and how it is written, stays as it is.
+    """
+    content = {
+        "status": frame.status,
+        "result": {"text": frame.result.text, "data": frame.result.data},
+        "business_error": frame.business_error,
+        "error_code": frame.error_code,
+    }
     return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
@@ -58,8 +68,7 @@ def failed_status(task: Task, error_code: str) -> TaskStatus:
     return TaskStatus.OUTCOME_UNKNOWN if unknown else TaskStatus.FAILED
 
 
-def _apply(draft: Draft, frame: ResultFrame, assigner: Assigner) -> ResultKind:
-    task = draft.task(TaskId(frame.task_id))
+def _apply(draft: Draft, task: Task | None, frame: ResultFrame, assigner: Assigner) -> ResultKind:
     attempt = draft.attempt(TaskId(frame.task_id), frame.attempt)
     if task is None or attempt is None or not same_token(attempt.token, frame.token):
         return ResultKind.REJECTED
@@ -89,6 +98,8 @@ def _apply_failure(
     if not _counts(draft, attempt):
         return ResultKind.SUPERSEDED
     not_started = frame.status in NOT_STARTED
+    if not_started and not task.idempotent and _was_sent_since(attempt, frame, assigner):
+        return ResultKind.SUPERSEDED
     code = frame.error_code or ("agent_error" if frame.status is ResultStatus.ERROR else str(frame.status))
     ended = AttemptStatus.NOT_STARTED if not_started else AttemptStatus.FAILED
     draft.put_attempt(replace(attempt, status=ended, error_code=code))
@@ -105,6 +116,11 @@ def _apply_failure(
     return ResultKind.ACCEPTED
 
 
+def _was_sent_since(attempt: Attempt, frame: ResultFrame, assigner: Assigner) -> bool:
+    """Whether it was a call of this replica that did not start it, and another one's may have (I2)."""
+    return frame.instance_id == ON_BEHALF and attempt.claimed_by != assigner.replica
+
+
 def _counts(draft: Draft, attempt: Attempt) -> bool:
     """Whether a failure says something new: of an open attempt, or of a lapsed one that none followed."""
     others = any(a.status.is_open for a in draft.attempts_of(attempt.task_id))
@@ -115,7 +131,8 @@ def _end_task(draft: Draft, task: Task, attempt: Attempt, frame: ResultFrame) ->
     failed = frame.business_error
     ended = AttemptStatus.FAILED if failed else AttemptStatus.SUCCEEDED
     if attempt.status is not ended:
-        draft.put_attempt(replace(attempt, status=ended, error_code=frame.error_code))
+        now_ms = draft.now_ms
+        draft.put_attempt(replace(attempt, status=ended, error_code=frame.error_code, finished_ms=now_ms))
     draft.end_attempts(task.task_id, AttemptStatus.ABANDONED)
     if attempt.number == draft.attempts_of(task.task_id)[-1].number:
         draft.update_context(frame.context_update)
@@ -130,6 +147,7 @@ def _end_task(draft: Draft, task: Task, attempt: Attempt, frame: ResultFrame) ->
             task,
             status=status,
             agent_id=attempt.agent_id,
+            finished_ms=draft.now_ms,
             result_text=frame.result.text,
             result_data=data,
             result_digest=result_digest(frame),

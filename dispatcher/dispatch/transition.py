@@ -68,6 +68,7 @@ class Draft:
     def __init__(self, state: RequestState, now_ms: int) -> None:
         self.now_ms = now_ms
         self._state = state
+        self._request = state.request
         self._tasks = list(state.tasks)
         self._attempts = {(a.task_id, a.number): a for a in state.attempts}
         self._results: list[ResultRecord] = []
@@ -79,7 +80,7 @@ class Draft:
     @property
     def request(self) -> Request:
         """The request as it stands in this draft."""
-        return self._state.request
+        return self._request
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -109,10 +110,14 @@ class Draft:
 
     def attempts_of(self, task_id: TaskId) -> tuple[Attempt, ...]:
         """The task's attempts, oldest first."""
-        return tuple(a for key, a in sorted(self._attempts.items()) if key[0] == task_id)
+        return tuple([a for a in self._attempts.values() if a.task_id == task_id])
 
     def put_task(self, task: Task) -> None:
-        """Replace a task; raises IllegalTransitionError where its status may not follow the old one."""
+        """Replace a task; raises IllegalTransitionError where its status may not follow the old one.
+
+        Its `finished_ms` becomes the draft's time where the status is terminal, else None: a task
+        that comes with it already is copied once less.
+        """
         before = self._tasks[task.position]
         if task.status not in TASK_TRANSITIONS[before.status]:
             raise IllegalTransitionError(f"task {task.task_id!r}: {before.status} -> {task.status}")
@@ -158,21 +163,26 @@ class Draft:
 
     def allow_until(self, deadline_ms: int) -> None:
         """Move the request's deadline back to `deadline_ms` where it is earlier."""
-        request = self.request
-        later = replace(request, deadline_ms=max(request.deadline_ms, deadline_ms))
-        self._state = replace(self._state, request=later)
+        later_ms = max(self._request.deadline_ms, deadline_ms)
+        self._request = replace(self._request, deadline_ms=later_ms)
 
     def finish(self, status: RequestStatus, answer: str) -> None:
         """End the request with its one answer (I1)."""
-        if self.request.status is not RequestStatus.OPEN:
-            raise IllegalTransitionError(f"request {self.request.request_id!r} ends twice")
-        request = replace(self.request, status=status, answer=answer, finished_ms=self.now_ms)
-        self._state = replace(self._state, request=request)
+        if self._request.status is not RequestStatus.OPEN:
+            raise IllegalTransitionError(f"request {self._request.request_id!r} ends twice")
+        self._request = replace(self._request, status=status, answer=answer, finished_ms=self.now_ms)
 
     def step(self) -> Step:
         """Everything changed, ready to be written."""
-        attempts = sorted(self._attempts.values(), key=lambda a: (self._position(a), a.number))
-        state = replace(self._state, tasks=tuple(self._tasks), attempts=tuple(attempts))
+        attempts = list(self._attempts.values())
+        if len(attempts) > 1:
+            attempts.sort(key=lambda a: (self._position(a), a.number))
+        state = RequestState(
+            request=self._request,
+            intents=self._state.intents,
+            tasks=tuple(self._tasks),
+            attempts=tuple(attempts),
+        )
         return Step(
             state=state,
             results=tuple(self._results),
@@ -182,7 +192,7 @@ class Draft:
         )
 
     def _session_change(self) -> SessionChange | None:
-        request = self.request
+        request = self._request
         if request.session_id is None or (not self._context_update and self._questions is None):
             return None
         return SessionChange(

@@ -105,67 +105,75 @@ class Waiters:
         Cancelling the wait leaves the request running.
         """
         until = self._clock.monotonic() + seconds
-        with self.place(), self._expecting(request_id) as bell:
+        self._take_place()
+        bell = _hang(self._waiting, request_id)
+        try:
             is_open = request_id in self._expected
             if ended := self._collect(request_id):
                 return ended
             if is_open and seconds > 0 and not self._released:
                 await self.next_look(bell, seconds)
-            while True:
-                state = self._ended.get(request_id) or await self._ledger.read(request_id)
-                if state is None:
-                    raise RequestError(f"request {request_id!r} does not exist", code="not_found")
-                remaining = until - self._clock.monotonic()
-                has_ended = state.request.status is not RequestStatus.OPEN
-                if has_ended or remaining <= 0 or self._released:
-                    return state
-                await self.next_look(bell, remaining)
+            return await self._look(request_id, bell, until)
+        finally:
+            if _take_down(self._waiting, request_id, bell):
+                self._ended.pop(request_id, None)
+            self._count -= 1
+
+    async def _look(self, request_id: RequestId, bell: asyncio.Event, until: float) -> RequestState:
+        while True:
+            state = self._ended.get(request_id) or await self._ledger.read(request_id)
+            if state is None:
+                raise RequestError(f"request {request_id!r} does not exist", code="not_found")
+            remaining = until - self._clock.monotonic()
+            has_ended = state.request.status is not RequestStatus.OPEN
+            if has_ended or remaining <= 0 or self._released:
+                return state
+            await self.next_look(bell, remaining)
 
     @contextmanager
     def place(self) -> Iterator[None]:
         """One of the `limit` places; raises OverloadedError `too_many_waiting` where all are taken."""
-        if self._count >= self._limit:
-            raise OverloadedError("too many clients are waiting for answers", code="too_many_waiting")
-        self._count += 1
+        self._take_place()
         try:
             yield
         finally:
             self._count -= 1
 
+    def _take_place(self) -> None:
+        if self._count >= self._limit:
+            raise OverloadedError("too many clients are waiting for answers", code="too_many_waiting")
+        self._count += 1
+
     @contextmanager
     def watched(self, request_id: RequestId) -> Iterator[asyncio.Event]:
         """A bell that rings at every change of the request that is committed here."""
-        with _rung(self._watching, request_id) as bell:
+        bell = _hang(self._watching, request_id)
+        try:
             yield bell
+        finally:
+            _take_down(self._watching, request_id, bell)
 
     @staticmethod
     async def next_look(bell: asyncio.Event, seconds: float = LOOK_EVERY_S) -> None:
-        """Return when the bell rings, or when it is time to look without that."""
+        """Return when the bell rings, which it does by itself when it is time to look without that."""
+        timer = asyncio.get_running_loop().call_later(min(seconds, LOOK_EVERY_S), bell.set)
         try:
-            async with asyncio.timeout(min(seconds, LOOK_EVERY_S)):
-                await bell.wait()
-        except TimeoutError:
-            return
+            await bell.wait()
+        finally:
+            timer.cancel()
         bell.clear()
 
-    @contextmanager
-    def _expecting(self, request_id: RequestId) -> Iterator[asyncio.Event]:
-        with _rung(self._waiting, request_id) as bell:
-            try:
-                yield bell
-            finally:
-                if self._waiting[request_id] == {bell}:
-                    self._ended.pop(request_id, None)
 
-
-@contextmanager
-def _rung(bells: Bells, request_id: RequestId) -> Iterator[asyncio.Event]:
+def _hang(bells: Bells, request_id: RequestId) -> asyncio.Event:
     bell = asyncio.Event()
     bells.setdefault(request_id, set()).add(bell)
-    try:
-        yield bell
-    finally:
-        hung = bells[request_id]
-        hung.discard(bell)
-        if not hung:
-            del bells[request_id]
+    return bell
+
+
+def _take_down(bells: Bells, request_id: RequestId, bell: asyncio.Event) -> bool:
+    """Whether it was the request's last one."""
+    hung = bells[request_id]
+    hung.discard(bell)
+    if not hung:
+        del bells[request_id]
+    return not hung

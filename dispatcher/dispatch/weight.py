@@ -1,6 +1,5 @@
 """About how many bytes of memory a request's state takes (pure)."""
 
-from collections.abc import Mapping, Sequence
 from sys import getsizeof
 
 from dispatcher.dispatch.request import RequestState
@@ -18,16 +17,20 @@ def weight_of(state: RequestState) -> int:
     for task in state.tasks:
         weight += _PART + _weigh(task.inputs) + _weigh(task.ranking)
         weight += _weigh(task.result_text) + _weigh(task.result_data)
-    return weight + sum(_PART + _weigh(attempt.progress) for attempt in state.attempts)
+    for attempt in state.attempts:
+        weight += _PART + _weigh(attempt.progress)
+    return weight
 
 
 def _weigh(value: object) -> int:
+    """Of JSON values alone, as all is that people and agents write."""
     if not value:
         return 0
-    if isinstance(value, str):
-        return getsizeof(value)
-    if isinstance(value, Mapping):
-        return getsizeof(value) + sum(_weigh(key) + _weigh(item) for key, item in value.items())
-    if isinstance(value, Sequence):
-        return getsizeof(value) + sum(map(_weigh, value))
-    return getsizeof(value)
+    weight = getsizeof(value)
+    if isinstance(value, dict):
+        for key, item in value.items():
+            weight += getsizeof(key) + _weigh(item)
+    elif isinstance(value, list):
+        for item in value:
+            weight += _weigh(item)
+    return weight

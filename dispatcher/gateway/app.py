@@ -2,9 +2,10 @@
 
 from importlib.metadata import version
 
-from fastapi import FastAPI
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
 
 from dispatcher.clock import Clock, SystemClock
 from dispatcher.errors import DispatcherError
@@ -25,23 +26,39 @@ from dispatcher.gateway.route_query import AgentKeyRoutes, RouteQueryRoutes
 from dispatcher.gateway.trial import TrialRoutes
 
 TITLE = "Agent-Reach Dispatcher"
-Application = FastAPI
-"""What rooms that don't know the web framework call it."""
 
 
-def create_app(parts: GatewayParts, clock: Clock | None = None) -> FastAPI:
+class Application(DocumentedApp):
+    """The framework's application, with one route that it documents and is not asked for."""
+
+    def __init__(self, hot_route: APIRoute, clock: Clock, *, document: str | None) -> None:
+        super().__init__(
+            title=TITLE,
+            version=version("agent-reach-dispatcher"),
+            openapi_url=document,
+            docs_url=None,
+            redoc_url=None,
+            redirect_slashes=False,
+        )
+        self.add_middleware(Edge, clock=clock)
+        self._hot_app = Edge(HotPath(hot_route), clock)
+        self._hot_path = hot_route.path
+        (self._hot_method,) = hot_route.methods or {"POST"}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        is_hot = scope["type"] == "http" and scope["path"] == self._hot_path
+        if is_hot and scope["method"] == self._hot_method:
+            await self._hot_app(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
+
+def create_app(parts: GatewayParts, clock: Clock | None = None) -> Application:
     """The application; it opens nothing and needs no start or stop of its own."""
-    app = DocumentedApp(
-        title=TITLE,
-        version=version("agent-reach-dispatcher"),
-        openapi_url=DOCUMENT if parts.rules.docs else None,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-    )
     chat = ChatRoutes(parts)
-    app.add_middleware(HotPath, route=chat.hot_route)
-    app.add_middleware(Edge, clock=clock or SystemClock())
+    document = DOCUMENT if parts.rules.docs else None
+    app = Application(chat.hot_route, clock or SystemClock(), document=document)
     app.add_exception_handler(DispatcherError, answer_dispatcher_error)
     app.add_exception_handler(HTTPException, answer_http_error)
     app.add_exception_handler(ClientDisconnect, answer_disconnect)

@@ -7,6 +7,7 @@ from fastapi.security import HTTPBearer
 from starlette.requests import Request
 
 from dispatcher.errors import RequestError
+from dispatcher.gateway.fields import header_values
 from dispatcher.gateway.headers import read_bearer
 from dispatcher.gateway.parts import AccessControl
 from dispatcher.identifiers import AgentId
@@ -25,17 +26,17 @@ class Guard(HTTPBearer):
         """Raises RequestError `unauthenticated`, `forbidden` or `key_in_query`."""
         if b"ard_" in request.scope["query_string"]:
             raise RequestError("Query strings end up in logs; revoke that key.", code="key_in_query")
-        identity = await self._access.authenticate(read_bearer(request.headers.getlist("authorization")))
+        identity = await self._access.authenticate(read_bearer(header_values(request, "authorization")))
         if identity is None:
             raise RequestError("Send a valid key as a bearer token.", code="unauthenticated")
         if identity.role not in self._roles and not identity.every_role:
             raise RequestError("This key has another role.", code="forbidden")
-        request.state.identity = identity
+        request.scope.setdefault("state", {})["identity"] = identity
 
 
 def identity_of(request: Request) -> Identity:
     """Whom the guard let pass."""
-    identity: Identity = request.state.identity
+    identity: Identity = request.scope["state"]["identity"]
     return identity
 
 

@@ -8,6 +8,8 @@ import hashlib
 import json
 import math
 
+import orjson
+
 from dispatcher.errors import RequestError
 from dispatcher.protocol.storable import BEYOND_64_BITS, MAX_INTEGER, NOT_FINITE, Flaw, find_flaw
 
@@ -45,8 +47,22 @@ def parse_document(raw: bytes) -> dict[str, object]:
 
 def digest_document(document: dict[str, object]) -> str:
     """SHA-256 of the canonical form: equal documents have equal digests, whatever their spelling."""
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return hashlib.sha256(_canonical(document)).hexdigest()
+
+
+def _canonical(document: dict[str, object]) -> bytes:
+    """What the standard library writes, for stored digests; orjson differs from it in floats alone."""
+    if _holds_float(document):
+        return _ENCODER.encode(document).encode()
+    return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+
+
+def _holds_float(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_float, value.values()))
+    if isinstance(value, list):
+        return any(map(_holds_float, value))
+    return isinstance(value, float)
 
 
 def _refusal(flaw: Flaw) -> RequestError:
@@ -79,3 +95,4 @@ _DECODER = json.JSONDecoder(
     parse_constant=_read_float,
     object_pairs_hook=_read_object,
 )
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -15,6 +15,7 @@ from dispatcher.gateway.auth import Guard, identity_of
 from dispatcher.gateway.body import digest_document
 from dispatcher.gateway.door import Door
 from dispatcher.gateway.events import stream_submitted
+from dispatcher.gateway.fields import header_values
 from dispatcher.gateway.headers import prefers_async, prefers_events, read_idempotency_key
 from dispatcher.gateway.models import AcceptedReply, ChatBody, ExplanationReply, RequestReply, RouteBody
 from dispatcher.gateway.openapi import (
@@ -110,15 +111,15 @@ class ChatRoutes:
         if self._parts.stopping():
             raise OverloadedError("This replica is shutting down; ask another one.", code="stopping")
         with self._door.entering():
-            key = read_idempotency_key(request.headers.getlist("idempotency-key"))
+            key = read_idempotency_key(header_values(request, "idempotency-key"))
             document = await receive_document(request, self._parts.rules)
             body = validate_document(ChatBody, document)
             wait_s = self._wait_s(body)
             message = self._message(body, key, digest_document(document))
             submit = partial(self._parts.dispatcher.submit, message, identity_of(request))
-            if prefers_events(request.headers.getlist("accept")):
+            if prefers_events(header_values(request, "accept")):
                 return stream_submitted(self._parts, request, partial(submit, waits=False))
-            waits = not prefers_async(request.headers.getlist("prefer"))
+            waits = not prefers_async(header_values(request, "prefer"))
             submitted = await submit(waits=waits)
         if waits:
             return submission_reply(submitted, await self._wait(submitted, wait_s))

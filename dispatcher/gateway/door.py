@@ -1,8 +1,5 @@
 """How many messages may be on their way in at once."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from dispatcher.errors import OverloadedError
 
 
@@ -17,13 +14,14 @@ class Door:
         self._limit = limit
         self._inside = 0
 
-    @contextmanager
-    def entering(self) -> Iterator[None]:
-        """The way in; raises OverloadedError (`too_many_arriving`) where it is full."""
+    def entering(self) -> "Door":
+        """The way in and out; entering raises OverloadedError (`too_many_arriving`) where it is full."""
+        return self
+
+    def __enter__(self) -> None:
         if self._inside >= self._limit:
             raise OverloadedError("Too many messages arrive at once.", code="too_many_arriving")
         self._inside += 1
-        try:
-            yield
-        finally:
-            self._inside -= 1
+
+    def __exit__(self, *_: object) -> None:
+        self._inside -= 1

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from dispatcher.dispatch.cursor import Cursor
 from dispatcher.errors import RequestError
 from dispatcher.gateway.auth import Guard, identity_of
+from dispatcher.gateway.fields import header_values
 from dispatcher.gateway.headers import admits_events, read_event_id
 from dispatcher.gateway.openapi import GUARDED, RESUMES, problems, streams
 from dispatcher.gateway.parts import GatewayParts, Submitted
@@ -47,9 +48,9 @@ class EventRoutes:
 
     async def get_events(self, request: Request, request_id: str) -> Response:
         """Follow a request: its events from the first one, or from after `Last-Event-ID`, to the answer."""
-        if not admits_events(request.headers.getlist("accept")):
+        if not admits_events(header_values(request, "accept")):
             raise RequestError("Accept must admit text/event-stream.", code="not_acceptable")
-        event_id = read_event_id(request.headers.getlist("last-event-id"))
+        event_id = read_event_id(header_values(request, "last-event-id"))
         told = partial(_tell, self._parts, known_form(request_id), identity_of(request), event_id)
 
         @asynccontextmanager
@@ -70,8 +71,8 @@ def stream_submitted(
     a key nothing can be resumed: RequestError `invalid_event_id` keeps a client that tries from
     having its message done twice.
     """
-    event_id = read_event_id(request.headers.getlist("last-event-id"))
-    if event_id is not None and not request.headers.getlist("idempotency-key"):
+    event_id = read_event_id(header_values(request, "last-event-id"))
+    if event_id is not None and not header_values(request, "idempotency-key"):
         raise RequestError("Only a message with an Idempotency-Key can be resumed.", code="invalid_event_id")
 
     @asynccontextmanager

@@ -90,6 +90,13 @@ class PartError(Reply):
     message: str
 
 
+class PartProgress(Reply):
+    """How far an attempt is by its agent's words; `fraction` in [0, 1] where it is known."""
+
+    fraction: float | None
+    note: str | None
+
+
 class PartReply(Reply):
     """What became of one intent. `similarity` and `score` are in [0, 1]."""
 
@@ -116,6 +123,7 @@ class PartReply(Reply):
     waited_ms: int | None
     elapsed_ms: int | None
     retry_after_s: int | None
+    progress: PartProgress | None
 
 
 class RequestReply(Reply):
@@ -206,13 +214,11 @@ class DeliveryReply(Reply):
     agent_id: str
 
 
-class ProgressReply(Reply):
-    """How far an attempt is by its agent's words; `fraction` in [0, 1] where it is known."""
+class ProgressReply(PartProgress):
+    """The progress of one attempt at the part of that position."""
 
     position: int
     attempt: int
-    fraction: float | None
-    note: str | None
 
 
 class PartialReply(Reply):

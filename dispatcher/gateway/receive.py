@@ -3,10 +3,18 @@
 import asyncio
 
 from starlette.requests import Request
+from starlette.types import Scope
 
 from dispatcher.errors import RequestError
 from dispatcher.gateway.body import check_media_type, parse_document
+from dispatcher.gateway.fields import header_value
 from dispatcher.gateway.parts import GatewayRules
+
+ARRIVED = "dispatcher.arrived"
+"""ASGI extension: `scope["extensions"][ARRIVED]["body"](scope)` takes the body if all of it is here.
+
+It returns None otherwise. Most bodies come with their headers; a message with a time limit costs more.
+"""
 
 
 async def receive_document(request: Request, rules: GatewayRules) -> dict[str, object]:
@@ -20,7 +28,24 @@ async def receive_document(request: Request, rules: GatewayRules) -> dict[str, o
 
 async def receive_bytes(request: Request, limit: int, timeout_s: float) -> bytes:
     """The JSON body, not parsed; raises RequestError for its media type, size and time."""
-    check_media_type(request.headers.get("content-type"), request.headers.get("content-encoding"))
+    check_media_type(header_value(request, "content-type"), header_value(request, "content-encoding"))
+    body = _arrived(request.scope)
+    if body is None:
+        return await _receive_in_time(request, limit, timeout_s)
+    if len(body) > limit:
+        raise _too_large(limit)
+    return body
+
+
+def _arrived(scope: Scope) -> bytes | None:
+    arrived = scope.get("extensions", {}).get(ARRIVED)
+    if arrived is None:
+        return None
+    body: bytes | None = arrived["body"](scope)
+    return body
+
+
+async def _receive_in_time(request: Request, limit: int, timeout_s: float) -> bytes:
     try:
         async with asyncio.timeout(timeout_s):
             return await _receive_bytes(request, limit)
@@ -29,7 +54,7 @@ async def receive_bytes(request: Request, limit: int, timeout_s: float) -> bytes
 
 
 async def _receive_bytes(request: Request, limit: int) -> bytes:
-    announced = request.headers.get("content-length", "")
+    announced = header_value(request, "content-length") or ""
     if announced.isdigit() and int(announced) > limit:
         raise _too_large(limit)
     body = bytearray()

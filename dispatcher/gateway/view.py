@@ -21,12 +21,12 @@ from dispatcher.dispatch.request import (
     Task,
 )
 from dispatcher.gateway.parts import Explanation, TextRanking
-from dispatcher.gateway.reply import encode
 from dispatcher.identifiers import Capability, TaskId
 from dispatcher.intents.plan import Intent
 from dispatcher.registry.access import Identity
 from dispatcher.registry.description import AgentDescription
 from dispatcher.routing.decision import Outcome, Rejection
+from dispatcher.routing.record import decision_document
 
 Document = dict[str, object]
 
@@ -70,7 +70,7 @@ def event_view(event: Event, identity: Identity) -> Document:
         case PartialRecord() as partial:
             return _partial_view(partial, state)
         case Task() as task:
-            return {"position": task.position, **asdict(parts(state)[task.position])}
+            return {"position": task.position, **parts(state)[task.position]}
 
 
 def _whole_view(kind: EventKind, state: RequestState, identity: Identity) -> Document:
@@ -84,7 +84,7 @@ def _whole_view(kind: EventKind, state: RequestState, identity: Identity) -> Doc
 
 def explanation_view(explanation: Explanation, identity: Identity) -> Document:
     """A plan with its decisions, as this identity may see them."""
-    decisions = [orjson.loads(encode(decision)) for decision in explanation.decisions]
+    decisions = [orjson.loads(decision_document(decision)) for decision in explanation.decisions]
     return {
         "language": explanation.plan.language,
         "intents": [_intent_view(intent, identity) for intent in explanation.plan.intents],

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dispatcher.identifiers import Capability
 from dispatcher.intents.dependency import link_to, without_cycles
-from dispatcher.intents.input_field import InputField, input_fields
+from dispatcher.intents.input_field import InputField
 from dispatcher.intents.plan import Entity, EntityKind, Intent, Link, Piece, Plan
 
 
@@ -18,34 +18,26 @@ class RankedPiece:
     similarity: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CapabilitySchema:
-    """JSON Schemas of a capability's input and output."""
-
-    capability: Capability
-    input_schema: Mapping[str, object]
-    output_schema: Mapping[str, object]
-
-
 def build_plan(
     pieces: Sequence[RankedPiece],
     *,
-    schemas: Mapping[Capability, CapabilitySchema],
+    fields: Mapping[Capability, Sequence[InputField]],
     entities: Sequence[Entity],
     context: Mapping[str, object],
     language: str,
 ) -> Plan:
     """The plan of a message; positions count the pieces in the order of the text.
 
-    A field is given by the caller's `context` (a field of the same name), else by an entity of
-    its kind inside the piece, else by the only one of its kind in the message. A given field
-    waits for nobody. The others wait for the sources their schema names, as far as these are
-    in the plan; a required one that has none is missing.
+    `fields` are those of the pieces' capabilities; one that is not in there wants nothing. A field
+    is given by the caller's `context` (a field of the same name), else by an entity of its kind
+    inside the piece, else by the only one of its kind in the message. A given field waits for
+    nobody. The others wait for the sources their schema names, as far as these are in the plan; a
+    required one that has none is missing.
     """
-    fields = [_fields(piece.capability, schemas) for piece in pieces]
-    given = [_given(own, piece.piece, entities, context) for own, piece in zip(fields, pieces, strict=True)]
-    links = _links(pieces, fields, given)
-    missing = [_missing(own, given[at], links[at]) for at, own in enumerate(fields)]
+    wanted = [fields.get(piece.capability, ()) if piece.capability else () for piece in pieces]
+    given = [_given(own, piece.piece, entities, context) for own, piece in zip(wanted, pieces, strict=True)]
+    links = _links(pieces, wanted, given)
+    missing = [_missing(own, given[at], links[at]) for at, own in enumerate(wanted)]
     intents = tuple(
         Intent(
             position=position,
@@ -61,14 +53,6 @@ def build_plan(
         for position, ranked in enumerate(pieces)
     )
     return Plan(intents=intents, language=language)
-
-
-def _fields(
-    capability: Capability | None, schemas: Mapping[Capability, CapabilitySchema]
-) -> tuple[InputField, ...]:
-    if capability is None or capability not in schemas:
-        return ()
-    return input_fields(schemas[capability].input_schema)
 
 
 def _given(
@@ -108,11 +92,13 @@ def _links(
         position: tuple(
             link
             for field in own
-            if field.name not in given[position] and (link := link_to(field, position, capabilities))
+            if field.sources
+            and field.name not in given[position]
+            and (link := link_to(field, position, capabilities))
         )
         for position, own in enumerate(fields)
     }
-    return without_cycles(wanted)
+    return without_cycles(wanted) if any(wanted.values()) else wanted
 
 
 def _missing(

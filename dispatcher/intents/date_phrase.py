@@ -40,7 +40,8 @@ Reader = Callable[[re.Match[str], date], date | None]
 
 def find_dates(text: str, today: date) -> Iterator[tuple[int, int, date]]:
     """Start, end and day of each date; readings may overlap, impossible days are left out."""
-    for pattern, read in _READERS:
+    readers = (*_WORD_READERS, *_NUMBER_READERS) if _DIGIT.search(text) else _WORD_READERS
+    for pattern, read in readers:
         for found in pattern.finditer(text):
             day = read(found, today)
             if day is not None:
@@ -131,8 +132,16 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 _ZH_WORDS = "|".join(sorted((w for w in _DAY_WORDS if not w.isascii()), key=len, reverse=True))
 _EN_WORDS = "|".join(sorted((w for w in _DAY_WORDS if w.isascii()), key=len, reverse=True))
 
-_READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
+_DIGIT = re.compile(r"\d", re.ASCII)
+_WORD_READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
     (_compiled(rf"{_ZH_WORDS}|\b(?:{_EN_WORDS})\b"), _day_word),
+    (_compiled(r"(?P<week>上上|下下|[上下这本])个?(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天])?"), _week),
+    (_compiled(r"\b(?P<week>last|next|this)\s+week\b(?P<weekday>)"), _week),
+    (_compiled(r"(?<![上下这本个每])(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天])"), _weekday_zh),
+    (_compiled(rf"\b(?:(?P<week>last|next|this)\s+)?{_WEEKDAY_NAME}\b"), _weekday_en),
+    (_compiled(rf"\b(?P<week>last|next|this)\s+{_WEEKDAY_SHORT}\b"), _weekday_en),
+)
+_NUMBER_READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
     (
         _compiled(r"(?<![\d./-])(?P<year>\d{4})([-/.])(?P<month>\d{1,2})\2(?P<day>\d{1,2})(?![\d/-])"),
         _numbers,
@@ -151,11 +160,6 @@ _READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
     ),
     (_compiled(rf"\b{_MONTH_NAME}\s+{_DAY_NUMBER}\b{_YEAR_AFTER}"), _month_name),
     (_compiled(rf"\b{_DAY_NUMBER}\s+(?:of\s+)?{_MONTH_NAME}(?![a-z]){_YEAR_AFTER}"), _month_name),
-    (_compiled(r"(?P<week>上上|下下|[上下这本])个?(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天])?"), _week),
-    (_compiled(r"\b(?P<week>last|next|this)\s+week\b(?P<weekday>)"), _week),
-    (_compiled(r"(?<![上下这本个每])(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天])"), _weekday_zh),
-    (_compiled(rf"\b(?:(?P<week>last|next|this)\s+)?{_WEEKDAY_NAME}\b"), _weekday_en),
-    (_compiled(rf"\b(?P<week>last|next|this)\s+{_WEEKDAY_SHORT}\b"), _weekday_en),
     (
         _compiled(
             r"(?<![\d.])(?P<count>\d{1,4})\s?(?P<unit>天|个?周|个?星期|days?|weeks?)\s?"

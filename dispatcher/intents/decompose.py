@@ -1,10 +1,12 @@
 """Splits a message into pieces that ask for one thing each, with one ranking batch."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dispatcher.intents.clause import Clause, CutKind, cut_clauses, keep_strongest
 from dispatcher.intents.filler import is_asking, is_courtesy, is_pointing, is_standing
 from dispatcher.intents.plan import Piece, Rank
+from dispatcher.intents.recent_texts import RecentTexts
 from dispatcher.intents.segment import DecomposeRules, Span, SpanTable, all_spans, choose_spans
 
 
@@ -16,21 +18,41 @@ class RuleDecomposer:
 
     def __init__(self, rules: DecomposeRules) -> None:
         self._rules = rules
+        self._read = RecentTexts(read_clauses)
 
     async def split(self, message: str, rank: Rank) -> tuple[Piece, ...]:
         """See `plan.Decomposer`; errors of `rank` pass through."""
-        clauses = keep_strongest(topical_clauses(message))
-        if len(clauses) == 1:
-            return (_piece(message, clauses, (0, 1)),)
-        spans = all_spans(len(clauses))
-        texts = [_piece(message, clauses, span).text[: self._rules.ranked_characters] for span in spans]
+        read = self._read(message)
+        if len(read.clauses) == 1:
+            return (_piece(message, read.clauses, (0, 1)),)
+        spans = all_spans(len(read.clauses))
+        texts = [_piece(message, read.clauses, span).text[: self._rules.ranked_characters] for span in spans]
         table = SpanTable(
-            cuts=[clause.cut for clause in clauses],
-            asking=[is_asking(*_said(message, clause)) for clause in clauses],
-            standing=[_stands(message, clause) for clause in clauses],
+            cuts=[clause.cut for clause in read.clauses],
+            asking=read.asking,
+            standing=read.standing,
             ranks=dict(zip(spans, await rank(texts), strict=True)),
         )
-        return tuple(_piece(message, clauses, span) for span in choose_spans(table, self._rules))
+        return tuple(_piece(message, read.clauses, span) for span in choose_spans(table, self._rules))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadClauses:
+    """The clauses of a message, which of them ask for something and which of these by themselves."""
+
+    clauses: tuple[Clause, ...]
+    asking: tuple[bool, ...]
+    standing: tuple[bool, ...]
+
+
+def read_clauses(message: str) -> ReadClauses:
+    """What of a message's split follows from its text alone."""
+    clauses = keep_strongest(topical_clauses(message))
+    return ReadClauses(
+        clauses=clauses,
+        asking=tuple(is_asking(*_said(message, clause)) for clause in clauses),
+        standing=tuple(_stands(message, clause) for clause in clauses),
+    )
 
 
 def topical_clauses(message: str) -> tuple[Clause, ...]:

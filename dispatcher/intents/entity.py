@@ -15,6 +15,8 @@ _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000:
 del _FULL_WIDTH[ord("，")]
 """One character for one, so that offsets hold. The comma stays: "200，300元" names two numbers."""
 _FULL_WIDTH_THOUSANDS = re.compile(r"(?<=[０-９])，(?=[０-９]{3})")
+_DIGIT = re.compile(r"\d")
+"""In any script, as phone numbers may be written; without one there is nothing but dates in words."""
 
 _NUMBER = r"(?<![\d.])(?<!\d,)(?P<number>\d{1,3}(?:,\d{3}){1,4}(?:\.\d{1,4})?|\d{1,12}(?:\.\d{1,4})?)(?!\d)"
 _UNIT = (
@@ -57,10 +59,11 @@ def extract_entities(text: str, *, language: str, today: date) -> tuple[Entity, 
     `language` decides how phone numbers without a country code are read; relative dates
     count from `today`. Full-width digits and signs are read like half-width ones.
     """
-    plain = _FULL_WIDTH_THOUSANDS.sub(",", text).translate(_FULL_WIDTH)
-    found = _without_overlaps(
-        [*_orders(plain), *_phones(plain, language), *_dates(plain, today), *_amounts(plain)]
-    )
+    plain = text if text.isascii() else _FULL_WIDTH_THOUSANDS.sub(",", text).translate(_FULL_WIDTH)
+    readings = list(_dates(plain, today))
+    if _DIGIT.search(plain):
+        readings += [*_orders(plain), *_phones(plain, language), *_amounts(plain)]
+    found = _without_overlaps(readings)
     return tuple(
         Entity(kind=kind, text=text[start:end], value=value, start=start, end=end)
         for kind, start, end, value in found[:MAX_ENTITIES]

@@ -24,6 +24,9 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 }
 """`null` is missing on purpose: a null is never given."""
 
+_NARROWING = frozenset({"enum", "const", "anyOf", "oneOf", "allOf"})
+"""Keywords beside `type` that say what fits."""
+
 _LABEL_CHARACTERS = 200
 
 Schema = Mapping[str, object]
@@ -101,9 +104,10 @@ def _fits(schema: Schema, value: object, root: Schema, depth: int) -> bool:
     if depth == 0:
         return True
     resolved = _resolved(schema, root, depth)
-    return (
-        _has_type(resolved.get("type"), value)
-        and _is_listed(resolved, value)
+    if not _has_type(resolved.get("type"), value):
+        return False
+    return _NARROWING.isdisjoint(resolved) or (
+        _is_listed(resolved, value)
         and all(_fits(part, value, root, depth - 1) for part in _schemas(resolved, "allOf"))
         and _any_fits(resolved, value, root, depth - 1)
     )
@@ -118,7 +122,9 @@ def _any_fits(schema: Schema, value: object, root: Schema, depth: int) -> bool:
 
 
 def _has_type(wanted: object, value: object) -> bool:
-    names = [wanted] if isinstance(wanted, str) else _sequence(wanted)
+    if isinstance(wanted, str):
+        return _is_a(wanted, value)
+    names = _sequence(wanted)
     return not names or any(_is_a(name, value) for name in names)
 
 

@@ -35,8 +35,9 @@ QueueArguments = Mapping[str, str | int]
 class Topology:
     """All names under one prefix, so that several dispatchers can share a broker.
 
-    At `max_queue_length` waiting tasks an agent's queue refuses the next one. Like all arguments it
-    can't be changed in place: queues that exist have to be deleted first.
+    An agent's queue that has reached `max_queue_length` waiting tasks refuses the next ones. RabbitMQ
+    takes what is on its way at that moment, at most as many as all replicas publish at a time. Like
+    all arguments it can't be changed in place: queues that exist have to be deleted first.
     """
 
     prefix: str = "ard"

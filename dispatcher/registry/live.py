@@ -11,7 +11,11 @@ class AgentDirectory(Protocol):
     """All answers are from memory, consistent within one call, and never block."""
 
     def group(self, capability: Capability) -> Sequence[Agent]:
-        """Every registered agent that declares the capability, up or not, by agent id."""
+        """Every registered agent that declares the capability, up or not, by agent id.
+
+        The same unchanged object for as long as nothing is declared anew: what was made from it holds
+        until another one is answered.
+        """
         ...
 
     def status(self, agent_id: AgentId) -> AgentStatus:

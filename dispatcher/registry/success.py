@@ -32,9 +32,9 @@ class Outcomes:
 
 def decay(outcomes: Outcomes, now: float, half_life_s: float) -> Outcomes:
     """The same outcomes as they weigh `now`; a time before `at` changes no weight."""
-    factor = 0.5 ** (max(now - outcomes.at, 0.0) / half_life_s)
+    left = _left(outcomes, now, half_life_s)
     return Outcomes(
-        succeeded=outcomes.succeeded * factor, failed=outcomes.failed * factor, at=max(now, outcomes.at)
+        succeeded=outcomes.succeeded * left, failed=outcomes.failed * left, at=max(now, outcomes.at)
     )
 
 
@@ -46,9 +46,15 @@ def add_outcome(outcomes: Outcomes, *, succeeded: bool, now: float, half_life_s:
 
 def estimate(outcomes: Outcomes, now: float, rules: SuccessRules) -> float:
     """The shrunk success rate in [0, 1]."""
-    current = decay(outcomes, now, rules.half_life_s)
-    calls = rules.prior_calls + current.succeeded + current.failed
-    return (rules.prior * rules.prior_calls + current.succeeded) / calls
+    left = _left(outcomes, now, rules.half_life_s)
+    succeeded = outcomes.succeeded * left
+    calls = rules.prior_calls + succeeded + outcomes.failed * left
+    return (rules.prior * rules.prior_calls + succeeded) / calls
+
+
+def _left(outcomes: Outcomes, now: float, half_life_s: float) -> float:
+    share: float = 0.5 ** (max(now - outcomes.at, 0.0) / half_life_s)
+    return share
 
 
 class SuccessWindow:

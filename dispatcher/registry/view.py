@@ -10,7 +10,7 @@ from dispatcher.registry.agent import Agent, AgentStatus, Instance, Liveness, Li
 from dispatcher.registry.catalog import EMPTY, build_catalog, with_agent, without_agent
 from dispatcher.registry.hearing import Hearing
 from dispatcher.registry.liveness import liveness
-from dispatcher.registry.observation import Observation, summarise
+from dispatcher.registry.observation import Observation
 from dispatcher.registry.repository import CapabilityContract, RegistrySnapshot
 from dispatcher.registry.roster import Roster
 from dispatcher.registry.success import Outcomes, SuccessRules, SuccessWindow
@@ -91,17 +91,14 @@ class LiveView:
         agent = self._catalog.agents.get(agent_id)
         if agent is None:
             return _UNKNOWN
-        return summarise(
-            self.roster.of(agent_id),
-            max_load=agent.declaration.max_load,
-            attempts_open=self._open.get(agent_id, 0),
-            now=self.hearing.monotonic(),
-            rules=self._rules,
+        return self.roster.summary(agent_id).status(
+            max_load=agent.declaration.max_load, attempts_open=self._open.get(agent_id, 0)
         )
 
     def capacity(self, agent_id: AgentId) -> int:
         """How many tasks the agent's live, not draining instances run at once."""
-        return self.status(agent_id).capacity
+        agent = self._catalog.agents.get(agent_id)
+        return 0 if agent is None else agent.declaration.max_load * self.roster.summary(agent_id).at_work
 
     def has_room(self, agent_id: AgentId) -> bool:
         """Whether the agent's live instances take another task at once; never sure where it has a pace."""
@@ -114,7 +111,7 @@ class LiveView:
 
     def waiting(self, agent_id: AgentId) -> int:
         """How many attempts are open at the agent beyond what its live instances run at once."""
-        return self._open.get(agent_id, 0) - self.status(agent_id).capacity
+        return self._open.get(agent_id, 0) - self.capacity(agent_id)
 
     def total_open(self) -> int:
         """Attempts open in the ledger, at all agents."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dispatcher.routing.embedder import Vectors
-from dispatcher.routing.index import VectorIndex
+from dispatcher.routing.index import Scores, VectorIndex
 from dispatcher.routing.leave_one_out import Registered, registered
 from dispatcher.routing.lexical import LexicalIndex
 from dispatcher.routing.prototype import Prototype
@@ -16,15 +16,12 @@ from dispatcher.routing.slots import Key
 IndexFactory = Callable[[str, int], VectorIndex]
 """Makes an empty index for an encoder id and its dimensions."""
 
-NOT_SEARCHED = -1.0
-"""The cosine of a key beyond the search limit: the lowest there is."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """Scores of several texts (rows) with every key (columns, in key order)."""
 
-    cosines: NDArray[np.float32]
+    cosines: Scores
     lexical: NDArray[np.float32]
 
 
@@ -60,9 +57,7 @@ class Catalogue:
 
     def look_up(self, texts: Sequence[str], vectors: Vectors, limit: int) -> Table:
         """Cosines of the `limit` nearest keys of each text, and the lexical scores of all."""
-        hits = self._index.search(vectors, self._encoder[0], limit)
-        cosines = np.full((len(texts), len(self._prototypes)), NOT_SEARCHED, dtype=np.float32)
-        np.put_along_axis(cosines, hits.positions, hits.scores, axis=1)
+        cosines = self._index.scores(vectors, self._encoder[0], limit)
         return Table(cosines=cosines, lexical=self._lexical.scores(texts))
 
 

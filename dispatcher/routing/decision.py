@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from dispatcher.identifiers import AgentId, Capability
 
@@ -33,12 +34,12 @@ class Rejection(StrEnum):
     OUTRANKED = "outranked"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(NamedTuple):
     """An agent that could take the intent, with every factor of its score, or the reason why not.
 
     `similarity`, `success`, `headroom` and `score` are in [0, 1]; `cosine` is the raw prototype
-    score of the encoder. `rejection` is None for the chosen agent only.
+    score of the encoder. `rejection` is None for the chosen agent only. A decision has up to 84 of
+    them: a tuple is made in a third of a dataclass's time.
     """
 
     agent_id: AgentId

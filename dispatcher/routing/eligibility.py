@@ -4,9 +4,10 @@ An agent is left out for the first step it fails: grants, environment, hours, pa
 already tried, load. The last two leave nobody out who is the only one left.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, time
+from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from dispatcher.identifiers import AgentId, Capability
@@ -18,7 +19,11 @@ from dispatcher.routing.slots import Key
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What a request asks of an agent beside the capability. `now` is aware."""
+    """What a request asks of an agent beside the capability. `now` is aware, in UTC.
+
+    `payload_bytes` is the size of the task frame; agents in `tried` are chosen only where no other
+    can be.
+    """
 
     allows: Callable[[Capability], bool]
     environment: str
@@ -27,16 +32,26 @@ class Demand:
     now: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prospect:
+class Prospect(Protocol):
     """An agent of the winning capability as it is now."""
 
-    key: Key
-    agent: Agent
-    status: AgentStatus
+    @property
+    def key(self) -> Key:
+        """The agent and the capability."""
+        ...
+
+    @property
+    def agent(self) -> Agent:
+        """What is declared."""
+        ...
+
+    @property
+    def status(self) -> AgentStatus:
+        """What was observed."""
+        ...
 
 
-def rejections(prospects: Iterable[Prospect], demand: Demand, saturation: float) -> Mapping[Key, Rejection]:
+def rejections(prospects: Iterable[Prospect], demand: Demand, saturation: float) -> dict[Key, Rejection]:
     """The reason for each prospect that is left out; who is not in it may take the intent."""
     reasons: dict[Key, Rejection] = {}
     fit: list[Prospect] = []
@@ -48,10 +63,11 @@ def rejections(prospects: Iterable[Prospect], demand: Demand, saturation: float)
             reasons[prospect.key] = reason
     fresh = [prospect for prospect in fit if prospect.key.agent_id not in demand.tried] or fit
     free = [prospect for prospect in fresh if prospect.status.load < saturation] or fresh
-    reasons |= dict.fromkeys((prospect.key for prospect in fit), Rejection.ALREADY_TRIED)
-    reasons |= dict.fromkeys((prospect.key for prospect in fresh), Rejection.SATURATED)
-    for prospect in free:
-        del reasons[prospect.key]
+    if len(free) < len(fit):
+        reasons |= dict.fromkeys((prospect.key for prospect in fit), Rejection.ALREADY_TRIED)
+        reasons |= dict.fromkeys((prospect.key for prospect in fresh), Rejection.SATURATED)
+        for prospect in free:
+            del reasons[prospect.key]
     return reasons
 
 
@@ -67,14 +83,21 @@ def is_open(hours: Hours | None, now: datetime) -> bool:
 
 
 def _unfit(prospect: Prospect, demand: Demand) -> Rejection | None:
-    declaration, status = prospect.agent.declaration, prospect.status
-    is_offline = status.liveness is Liveness.OFFLINE or (status.capacity == 0 and not status.draining)
-    steps = (
-        (demand.allows(prospect.key.capability), Rejection.NOT_GRANTED),
-        (prospect.agent.environment == demand.environment, Rejection.ENVIRONMENT),
-        (is_open(declaration.available_hours, demand.now), Rejection.HOURS),
-        (demand.payload_bytes <= declaration.max_payload_bytes, Rejection.PAYLOAD_SIZE),
-        (not is_offline, Rejection.OFFLINE),
-        (not status.draining, Rejection.DRAINING),
-    )
-    return next((reason for passes, reason in steps if not passes), None)
+    agent = prospect.agent
+    if not demand.allows(prospect.key.capability):
+        return Rejection.NOT_GRANTED
+    if agent.environment != demand.environment:
+        return Rejection.ENVIRONMENT
+    if not is_open(agent.declaration.available_hours, demand.now):
+        return Rejection.HOURS
+    if demand.payload_bytes > agent.declaration.max_payload_bytes:
+        return Rejection.PAYLOAD_SIZE
+    return _absent(prospect.status)
+
+
+def _absent(status: AgentStatus) -> Rejection | None:
+    if status.liveness is Liveness.OFFLINE:
+        return Rejection.OFFLINE
+    if status.draining:
+        return Rejection.DRAINING
+    return Rejection.OFFLINE if status.capacity == 0 else None

@@ -1,6 +1,6 @@
-"""Which registered vectors are nearest: the contract, and the exact index that others are checked against."""
+"""How near each registered vector is: the contract, and the exact index that others are checked against."""
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,11 @@ DECIMALS = 6
 """Scores are rounded to these, so that equal vectors tie on every machine."""
 
 
-class Hits(NamedTuple):
-    """The best keys of each query, best first; `positions` point into the index's `keys`."""
+NOT_SEARCHED = -1.0
+"""The score of a key beyond the search limit: the lowest there is."""
 
-    positions: NDArray[np.intp]
-    scores: NDArray[np.float32]
+Scores = NDArray[np.float32]
+"""One row for each query, one column for each key, in key order."""
 
 
 class VectorIndex(Protocol):
@@ -41,8 +41,11 @@ class VectorIndex(Protocol):
         """Forget one key; nothing happens where it is not there."""
         ...
 
-    def search(self, queries: Vectors, encoder_id: str, limit: int) -> Hits:
-        """The `limit` best keys by dot product for each row of `queries`, ties by key."""
+    def scores(self, queries: Vectors, encoder_id: str, limit: int) -> Scores:
+        """The dot products of each row of `queries` with the `limit` best keys, ties by key.
+
+        All other keys have NOT_SEARCHED. Raises ConfigurationError as `put` does.
+        """
         ...
 
 
@@ -56,11 +59,18 @@ def check_vectors(vectors: Vectors, wanted: tuple[str, int], encoder_id: str) ->
         )
 
 
-def best(scores: NDArray[np.float32], limit: int) -> Hits:
-    """Order a dense table of scores, columns being positions; ties by position."""
+def within(limit: int, scores: Scores) -> Scores:
+    """The scores, rounded, of the `limit` best of each row, ties by position; NOT_SEARCHED elsewhere."""
     rounded = np.round(scores, DECIMALS)
-    positions = np.argsort(-rounded, axis=1, kind="stable")[:, :limit]
-    return Hits(positions, np.take_along_axis(rounded, positions, axis=1))
+    beyond = rounded.shape[1] - limit
+    if beyond <= 0:
+        return rounded
+    for row in rounded:
+        lowest = np.partition(row, beyond)[beyond]
+        ties, better = np.flatnonzero(row == lowest), np.count_nonzero(row > lowest)
+        row[row < lowest] = NOT_SEARCHED
+        row[ties[limit - better :]] = NOT_SEARCHED
+    return rounded
 
 
 class ExactIndex:
@@ -93,8 +103,8 @@ class ExactIndex:
         """See `VectorIndex`."""
         self._slots.remove(key)
 
-    def search(self, queries: Vectors, encoder_id: str, limit: int) -> Hits:
+    def scores(self, queries: Vectors, encoder_id: str, limit: int) -> Scores:
         """See `VectorIndex`."""
         check_vectors(queries, self._wanted, encoder_id)
-        scores = queries @ self._matrix[: self._slots.size].T
-        return best(scores[:, self._slots.order], limit)
+        products = queries @ self._matrix[: self._slots.size].T
+        return within(limit, products[:, self._slots.order])

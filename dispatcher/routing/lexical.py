@@ -36,13 +36,14 @@ def terms(text: str) -> list[str]:
 
 
 class LexicalIndex:
-    """Term counts of each key's declaration; a change touches the terms of its own key only."""
+    """Term counts of each key's declaration; what a term adds depends on all and is worked out when asked."""
 
     def __init__(self) -> None:
         self._slots = Slots()
         self._counts: dict[Key, Counter[str]] = {}
         self._postings: dict[str, dict[int, int]] = {}
-        self._arrays: dict[str, tuple[NDArray[np.intp], NDArray[np.float32]]] = {}
+        self._gains: dict[str, tuple[NDArray[np.intp], NDArray[np.float32]]] = {}
+        """What a term adds where it is found, as far as somebody asked; none after a change."""
         self._lengths = np.zeros(16, dtype=np.float32)
 
     @property
@@ -57,10 +58,10 @@ class LexicalIndex:
         counts = Counter(term for text in texts for term in terms(text))
         for term, count in counts.items():
             self._postings.setdefault(term, {})[slot] = count
-            self._arrays.pop(term, None)
         if slot >= len(self._lengths):
             self._lengths = np.concatenate([self._lengths, np.zeros_like(self._lengths)])
         self._lengths[slot] = counts.total()
+        self._gains.clear()
         self._counts[key] = counts
 
     def remove(self, key: Key) -> None:
@@ -72,35 +73,30 @@ class LexicalIndex:
             del self._postings[term][slot]
             if not self._postings[term]:
                 del self._postings[term]
-            self._arrays.pop(term, None)
         self._lengths[slot] = 0
+        self._gains.clear()
 
     def scores(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """BM25 of each text (row) with each key (column, by position); 0 where nothing is shared."""
         table = np.zeros((len(texts), self._slots.size), dtype=np.float32)
-        rows_of: dict[str, list[int]] = {}
-        for row, text in enumerate(texts):
+        for row, text in zip(table, texts, strict=True):
             for term in dict.fromkeys(terms(text)):
                 if term in self._postings:
-                    rows_of.setdefault(term, []).append(row)
-        damping = self._damping()
-        for term, rows in rows_of.items():
-            slots, counts = self._array(term)
-            rarity = math.log1p((len(self._slots) - len(slots) + 0.5) / (len(slots) + 0.5))
-            gains = rarity * counts * (K1 + 1) / (counts + damping[slots])
-            table[np.array(rows)[:, None], slots] += gains
+                    slots, gains = self._gains_of(term)
+                    row[slots] += gains
         return table[:, self._slots.order]
 
-    def _damping(self) -> NDArray[np.float32]:
-        lengths = self._lengths[: self._slots.size]
-        mean = lengths.sum() / max(len(self._slots), 1)
-        return K1 * (1 - B + B * lengths / max(float(mean), 1.0))
-
-    def _array(self, term: str) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-        if term not in self._arrays:
+    def _gains_of(self, term: str) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        found = self._gains.get(term)
+        if found is None:
             posting = self._postings[term]
-            self._arrays[term] = (
-                np.fromiter(posting, dtype=np.intp, count=len(posting)),
-                np.fromiter(posting.values(), dtype=np.float32, count=len(posting)),
-            )
-        return self._arrays[term]
+            slots = np.fromiter(posting, dtype=np.intp, count=len(posting))
+            counts = np.fromiter(posting.values(), dtype=np.float32, count=len(posting))
+            rarity = math.log1p((len(self._slots) - len(slots) + 0.5) / (len(slots) + 0.5))
+            gains = rarity * counts * (K1 + 1) / (counts + self._damping(slots))
+            found = self._gains[term] = (slots, gains)
+        return found
+
+    def _damping(self, slots: NDArray[np.intp]) -> NDArray[np.float32]:
+        mean = self._lengths[: self._slots.size].sum() / len(self._slots)
+        return K1 * (1 - B + B * self._lengths[slots] / max(float(mean), 1.0))

@@ -1,21 +1,34 @@
 """The rule that picks among scored agents: the highest score, suspects last, ties by agent id."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
 
 from dispatcher.routing.slots import Key
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scored:
-    """An agent that may take the intent. `is_suspect`: its heartbeats are late."""
+class Scored(Protocol):
+    """An agent that may take the intent."""
 
-    key: Key
-    score: float
-    is_suspect: bool
+    @property
+    def key(self) -> Key:
+        """The agent and the capability."""
+        ...
+
+    @property
+    def score(self) -> float:
+        """Its composite score."""
+        ...
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether its heartbeats are late."""
+        ...
 
 
-def highest_score(candidates: Sequence[Scored], floor: float) -> Scored | None:
+One = TypeVar("One", bound=Scored)
+
+
+def highest_score(candidates: Iterable[One], floor: float) -> One | None:
     """The best candidate at or above the floor, None where there is none.
 
     Whoever sends heartbeats goes before every suspect, whatever the scores (requirement A4).

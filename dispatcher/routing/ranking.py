@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dispatcher.identifiers import AgentId, Capability
 from dispatcher.routing.calibration import Calibration
-from dispatcher.routing.catalogue import NOT_SEARCHED, Table
-from dispatcher.routing.index import DECIMALS
+from dispatcher.routing.catalogue import Table
+from dispatcher.routing.index import DECIMALS, NOT_SEARCHED
 from dispatcher.routing.rules import RoutingRules
 from dispatcher.routing.slots import Key
 
@@ -57,62 +58,69 @@ class Ranking:
         return self.capabilities[0] if self.capabilities else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Group:
+    """The keys of one capability: `start` to `end` of all."""
+
+    capability: Capability
+    agents: Sequence[AgentId]
+    start: int
+    end: int
+
+    def cosines(self, of_all: Floats) -> list[float]:
+        own: list[float] = of_all[self.start : self.end].tolist()
+        return own
+
+
 class Ranker:
     """Turns tables of scores into rankings; made anew whenever the keys or the calibration change."""
 
     def __init__(
         self, keys: Sequence[Key], calibration: Calibration, rules: RoutingRules, version: int
     ) -> None:
-        self._keys = keys
+        self._groups = _groups(keys)
+        self._starts = np.array([group.start for group in self._groups], dtype=np.intp)
         self._calibration = calibration
         self._rules = rules
         self._version = version
-        starts = [at for at, key in enumerate(keys) if at == 0 or keys[at - 1].capability != key.capability]
-        self._starts = np.array(starts, dtype=np.intp)
-        self._ends = [*starts[1:], len(keys)]
 
     def rank(self, texts: Sequence[str], table: Table, contrast: Floats) -> Iterator[Ranking]:
         """One ranking for each row of the table; `contrast` is taken off each row's cosines."""
-        if not self._keys:
+        if not self._groups:
             return (self._nothing(text) for text in texts)
         totals = total_scores(table, self._rules.lexical_share * self._calibration.scale)
         scores = np.maximum.reduceat(totals, self._starts, axis=1)
-        kept = self._rules.neighbours_kept + 1
-        order = np.argsort(-np.round(scores, DECIMALS), axis=1, kind="stable")[:, :kept]
-        return (
-            self._row(text, table.cosines[row], scores[row], (order[row], float(contrast[row])))
-            for row, text in enumerate(texts)
-        )
+        rows = zip(texts, table.cosines, scores, contrast.tolist(), strict=True)
+        return (self._row(*row) for row in rows)
 
-    def _row(
-        self, text: str, cosines: Floats, scores: Floats, found: tuple[NDArray[np.intp], float]
-    ) -> Ranking:
-        order, contrast = found
-        best = np.maximum.reduceat(cosines, self._starts)[order].astype(np.float64)
+    def _row(self, text: str, cosines: Floats, scores: Floats, contrast: float) -> Ranking:
+        order = best_first(scores, self._rules.neighbours_kept + 1)
+        groups = [self._groups[at] for at in order.tolist()]
+        agents = [group.cosines(cosines) for group in groups]
+        best = [max(one) for one in agents]
         scope_score = float(cosines.max()) - contrast
         # The winner's is p(right | contrastive score), whoever has the best cosine.
-        similarities = self._calibration.similarity(np.array([scope_score, *(best[1:] - contrast)]))
+        similarities = self._calibration.similarity(
+            np.array([scope_score, *(cosine - contrast for cosine in best[1:])])
+        ).tolist()
         in_scope = scope_score >= self._calibration.floor and similarities[0] >= self._rules.similarity_floor
         capabilities = tuple(
             CapabilityScore(
-                capability=self._keys[self._starts[group]].capability,
-                agent_cosines=self._agents(int(group), cosines),
-                cosine=float(best[place]),
-                similarity=float(similarities[place]),
-                score=float(scores[group]),
+                capability=group.capability,
+                agent_cosines={
+                    agent: value
+                    for agent, value in zip(group.agents, own, strict=True)
+                    if value > NOT_SEARCHED
+                },
+                cosine=cosine,
+                similarity=similarity,
+                score=score,
             )
-            for place, group in enumerate(order.tolist())
+            for group, own, cosine, similarity, score in zip(
+                groups, agents, best, similarities, scores[order].tolist(), strict=True
+            )
         )
-        return self._ranking(text, capabilities, (scope_score, contrast), in_scope=bool(in_scope))
-
-    def _agents(self, group: int, cosines: Floats) -> dict[AgentId, float]:
-        span = range(int(self._starts[group]), self._ends[group])
-        values = cosines[span.start : span.stop].tolist()
-        return {
-            self._keys[at].agent_id: value
-            for at, value in zip(span, values, strict=True)
-            if value > NOT_SEARCHED
-        }
+        return self._ranking(text, capabilities, (scope_score, contrast), in_scope=in_scope)
 
     def _nothing(self, text: str) -> Ranking:
         return self._ranking(text, (), (0.0, 0.0), in_scope=False)
@@ -144,3 +152,28 @@ def total_scores(table: Table, lexical_worth: float) -> Floats:
     best = table.lexical.max(axis=1, keepdims=True)
     shares = table.lexical / np.maximum(best, np.finfo(np.float32).tiny)
     return np.asarray(table.cosines + lexical_worth * shares, dtype=np.float32)
+
+
+def best_first(scores: Floats, limit: int) -> NDArray[np.intp]:
+    """The positions of the `limit` highest scores, rounded, best first; ties by position."""
+    rounded = np.round(scores, DECIMALS)
+    beyond = max(len(rounded) - limit, 0)
+    found = np.flatnonzero(rounded >= np.partition(rounded, beyond)[beyond])
+    order: NDArray[np.intp] = found[np.argsort(-rounded[found], kind="stable")][:limit]
+    return order
+
+
+def _groups(keys: Sequence[Key]) -> Sequence[_Group]:
+    """The sorted keys by capability."""
+    groups = []
+    for capability, found in groupby(enumerate(keys), key=lambda one: one[1].capability):
+        places = list(found)
+        groups.append(
+            _Group(
+                capability=capability,
+                agents=[key.agent_id for _, key in places],
+                start=places[0][0],
+                end=places[-1][0] + 1,
+            )
+        )
+    return groups

@@ -1,5 +1,6 @@
 """Decisions and rankings as JSON documents: what is stored, and read back."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -7,12 +8,12 @@ import orjson
 from dispatcher.routing.decision import Candidate, Decision, Outcome, Rejection, Weights
 from dispatcher.routing.ranking import CapabilityScore, Ranking
 
-Stored = Candidate | CapabilityScore | Decision | Ranking | Weights
+Stored = CapabilityScore | Decision | Ranking | Weights
 
 
 def decision_document(decision: Decision) -> str:
     """The decision as one JSON object; equal decisions give equal text."""
-    return orjson.dumps(decision, default=dict).decode()
+    return orjson.dumps(decision, default=_members).decode()
 
 
 def read_decision(document: str) -> Decision:
@@ -36,8 +37,13 @@ def read_ranking(document: str) -> Ranking:
     return Ranking(**fields | {"capabilities": tuple(CapabilityScore(**row) for row in rows)})
 
 
+def _members(value: Candidate | Mapping[str, Any]) -> dict[str, Any]:
+    """What orjson does not know by itself: a candidate, or a mapping that is no dictionary."""
+    return value._asdict() if isinstance(value, Candidate) else dict(value)
+
+
 def _candidate(row: dict[str, Any]) -> Candidate:
-    fields = _known(Candidate, row)
+    fields = {name: row[name] for name in Candidate._fields}
     if fields["rejection"] is not None:
         fields["rejection"] = Rejection(fields["rejection"])
     return Candidate(**fields)

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from dispatcher.registry.live import AgentDirectory
 from dispatcher.routing.background import background_texts, contrast_of
 from dispatcher.routing.batcher import TextEncoder
 from dispatcher.routing.calibration import Calibration
-from dispatcher.routing.candidates import Contenders
 from dispatcher.routing.catalogue import Catalogue, IndexFactory, arrange
 from dispatcher.routing.choice import Choice, Query, Registry
 from dispatcher.routing.decision import Decision
@@ -24,7 +23,7 @@ from dispatcher.routing.fitting import FitRules, Fitted, Fixed, fit
 from dispatcher.routing.index import ExactIndex
 from dispatcher.routing.prototype import Prototype, build_prototype, declared_texts
 from dispatcher.routing.ranking import CapabilityScore, Ranker, Ranking
-from dispatcher.routing.recent_rankings import RecentRankings
+from dispatcher.routing.recent_texts import RecentTexts
 from dispatcher.routing.reference import load_reference
 from dispatcher.routing.rules import RoutingRules
 from dispatcher.routing.slots import Key
@@ -55,8 +54,12 @@ class _Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Current:
+    """What holds until declarations or calibration change; rankings that were made lately included."""
+
     fitted: Fitted
     ranker: Ranker
+    choice: Choice
+    recent: RecentTexts[Ranking]
 
 
 class Router:
@@ -72,9 +75,9 @@ class Router:
         clock: Clock,
     ) -> None:
         self._encoder = encoder
+        self._directory = directory
         self._rules = rules
         self._clock = clock
-        self._choice = Choice(contenders=Contenders(directory=directory, rules=rules), rules=rules)
         self._catalogue = Catalogue(make_index, encoder.encoder_id, encoder.dimensions)
         self._digests: dict[AgentId, str] = {}
         self._version = _NEVER
@@ -82,7 +85,6 @@ class Router:
         self._lock = asyncio.Lock()
         self._fixed: Fixed | None = None
         self._current: _Current | None = None
-        self._recent = RecentRankings()
 
     @property
     def calibration(self) -> Calibration | None:
@@ -116,7 +118,8 @@ class Router:
         """One ranking for each text, encoded in one batch; raises as `sync` does."""
         if self._current is None:
             await self.sync((), _EMPTY)
-        known = [self._recent.find(text) for text in texts]
+        recent = self._now().recent
+        known = [recent.find(text) for text in texts]
         missing = [text for text, ranking in zip(texts, known, strict=True) if ranking is None]
         if missing:
             fresh = iter(await self._rank(missing))
@@ -127,15 +130,15 @@ class Router:
         fixed = await self._load_fixed()
         vectors = await self._encoder.encode(texts)
         table = self._catalogue.look_up(texts, vectors, self._rules.search_limit)
-        made = tuple(self._now().ranker.rank(texts, table, contrast_of(vectors, fixed.background)))
-        self._recent.keep(made)
+        current = self._now()
+        made = tuple(current.ranker.rank(texts, table, contrast_of(vectors, fixed.background)))
+        for ranking in made:
+            current.recent.keep(ranking.text, ranking)
         return made
 
     def decide(self, query: Query, ranking: Ranking | None = None) -> Decision:
         """Choose an agent now, from memory; see `choice.Query` for what decides what."""
-        started = self._clock.monotonic()
-        decision = self._choice.decide(query, ranking, self._registry())
-        return replace(decision, elapsed_ms=(self._clock.monotonic() - started) * 1000)
+        return self._now().choice.decide(query, ranking)
 
     async def trial(self, agent: Agent, texts: Sequence[str]) -> tuple[Ranking, ...]:
         """Rank texts as if the agent were registered as given; changes nothing, raises as `sync` does."""
@@ -170,9 +173,12 @@ class Router:
 
     def _use(self, fitted: Fitted) -> None:
         is_new = fitted.used is not self.calibration
-        ranker = Ranker(self._catalogue.keys, fitted.used, self._rules, self._version)
-        self._current = _Current(fitted=fitted, ranker=ranker)
-        self._recent.clear()
+        self._current = _Current(
+            fitted=fitted,
+            ranker=Ranker(self._catalogue.keys, fitted.used, self._rules, self._version),
+            choice=Choice(self._directory, self._rules, self._registry(fitted.used), self._clock),
+            recent=RecentTexts(_size),
+        )
         facts = {"registry_version": self._version, "refused": round(fitted.refused, 3)}
         if fitted.pending is not None:
             logger.warning("calibration.waits_for_approval", extra=facts)
@@ -221,8 +227,7 @@ class Router:
             raise UnavailableError("routing has not followed the registry yet")
         return self._current
 
-    def _registry(self) -> Registry:
-        used = self._now().fitted.used
+    def _registry(self, used: Calibration) -> Registry:
         return Registry(
             similarity=used.similarity,
             keys=len(self._catalogue.prototypes),
@@ -230,3 +235,7 @@ class Router:
             version=self._version,
             calibration=used.kind,
         )
+
+
+def _size(ranking: Ranking) -> int:
+    return 1 + sum(len(entry.agent_cosines) for entry in ranking.capabilities)

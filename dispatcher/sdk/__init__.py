@@ -14,7 +14,6 @@ from dispatcher.sdk.memory_inbox import MemoryInbox
 from dispatcher.sdk.on_demand import public
 from dispatcher.sdk.reply import BusinessError, NeedsInput, Reply
 from dispatcher.sdk.runtime import Runtime, RuntimeOptions, serving
-from dispatcher.sdk.sqlite_inbox import SqliteInbox
 from dispatcher.sdk.task_view import TaskView
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from dispatcher.sdk.direct_calls import DirectRules
     from dispatcher.sdk.postgres_inbox import PostgresInbox
     from dispatcher.sdk.request_answer import RequestAnswer
+    from dispatcher.sdk.sqlite_inbox import SqliteInbox
 
 __all__ = [
     "Agent",

@@ -39,22 +39,28 @@ class Stop:
         self._flag = flag
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[object] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self.has_expired = False
+        """Whether the time of an awaited handler ran out before it ended."""
 
     @property
     def is_set(self) -> bool:
         """Whether the handler was told."""
         return self._flag.is_set()
 
-    def listen(self) -> None:
-        """The current task is the one to be cancelled, at once if the word came before it."""
+    def listen(self, seconds: float) -> None:
+        """The current task is to be cancelled: at once if the word came before it, or after its time."""
         self._task = asyncio.current_task()
         self._loop = asyncio.get_running_loop()
+        self._timer = self._loop.call_later(seconds, self._expire)
         if self._flag.is_set():
             self._cancel()
 
     def leave(self) -> None:
         """The handler has ended: nothing is left to cancel."""
         self._task = None
+        if self._timer is not None:
+            self._timer.cancel()
 
     def set(self) -> None:
         """Tell; from any thread."""
@@ -62,6 +68,10 @@ class Stop:
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # its loop has closed
                 self._loop.call_soon_threadsafe(self._cancel)
+
+    def _expire(self) -> None:
+        self.has_expired = True
+        self._cancel()
 
     def _cancel(self) -> None:
         if self._task is not None:

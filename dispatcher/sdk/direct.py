@@ -8,6 +8,10 @@
         reply = await gate.answer(request.headers, await request.body())
         return Response(reply.body, reply.status, reply.headers)
 
+    @app.delete("/tasks/{task_id}")
+    async def cancel(request: Request, task_id: str) -> Response:
+        return Response(status_code=gate.cancel(request.headers, task_id).status)
+
 Nobody gets past it without showing that the dispatcher sent it, by the credential that only the
 dispatcher has (`http.credentials`) or by a ticket (I6). Both kinds of calls go through one inbox.
 """
@@ -68,7 +72,9 @@ class GateReply:
 _BUSY = GateReply(status=503, headers={"Retry-After": "1"})
 """Surely not started."""
 _TOO_FAST = GateReply(status=429, headers=_BUSY.headers)
-_UNSURE = GateReply(status=500)
+_UNSURE = GateReply(status=503)
+"""It may have run: without Retry-After only an idempotent task goes elsewhere."""
+_CANCELLED = GateReply(status=204)
 
 
 class DirectGate:
@@ -160,6 +166,16 @@ class DirectGate:
             return refusal
         return await self._answered(task)
 
+    def cancel(self, headers: Mapping[str, str], task_id: str) -> GateReply:
+        """The reply to one `DELETE` of a task: its handler is told to stop, or never starts.
+
+        Only the dispatcher may, by its credential.
+        """
+        if not self._is_dispatcher({name.lower(): value for name, value in headers.items()}):
+            return GateReply(status=401)
+        self._runs.cancel(task_id)
+        return _CANCELLED
+
     def _refusal(self, headers: Mapping[str, str], task: TaskFrame) -> GateReply | None:
         """Why the call does not get past; None where it does."""
         ticket = headers.get(TICKET_HEADER.lower())
@@ -173,11 +189,7 @@ class DirectGate:
         permit = Permit(caller=caller, capability=task.capability, agent_id=task.agent_id)
         if not self._keys.admits(ticket, permit) or not _is_own(task, caller):
             return GateReply(status=403)
-        return (
-            None
-            if self._pace.has_room(self._clock.monotonic())
-            else GateReply(status=429, headers=_BUSY.headers)
-        )
+        return None if self._pace.has_room(self._clock.monotonic()) else _TOO_FAST
 
     def _is_dispatcher(self, headers: Mapping[str, str]) -> bool:
         sent, known = headers.get("authorization", ""), self._credential

@@ -73,6 +73,7 @@ def answer_of(task: TaskFrame, frame: ResultFrame, score: float, elapsed_ms: int
         waited_ms=0,
         elapsed_ms=elapsed_ms,
         retry_after_s=None,
+        progress=None,
     )
     whole = {"completed": "completed", "needs_input": "partial"}.get(status, "failed")
     return RequestAnswer(request_id=task.request_id, status=whole, answer=text, parts=[part], direct=True)

@@ -1,15 +1,20 @@
-"""Runs of tasks that come as calls and are answered in their replies."""
+"""Runs of tasks that come as calls and are answered in their replies.
+
+The same call may come twice, and the first may have started the task. So one that must not run
+twice is said not to have started only where the inbox has been asked, and has noted it (I2).
+"""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from types import MappingProxyType
 
 from dispatcher.clock import Clock
 from dispatcher.errors import DispatcherError, OverloadedError, UnavailableError, first_error
 from dispatcher.identifiers import AgentId
 from dispatcher.protocol.frames import TaskFrame
-from dispatcher.protocol.link import Delivery
+from dispatcher.protocol.link import Delivery, Settlement
 from dispatcher.sdk.agent import Agent
 from dispatcher.sdk.envelope import envelope_of
 from dispatcher.sdk.handler_thread import HandlerThread
@@ -23,7 +28,14 @@ from dispatcher.sdk.telling import Teller, never
 
 _log = logging.getLogger(__name__)
 CALLS_PER_PLACE = 8
-"""Calls in hand for each place of a handler: most of them wait for a run that goes on. More are refused."""
+"""Calls in hand for each place of a handler: most of them wait for a run that goes on.
+
+Beyond, nothing is started. As many again may still ask the inbox what is known of their task.
+"""
+_ONLY_LOOKS: Mapping[str, int | None] = MappingProxyType(
+    {"lease_ms": None, "budget_ms": 0, "start_within_ms": 0}
+)
+"""A task without time does not start; what is stored of it is told, and else that it did not start."""
 
 
 class EndpointRuns:
@@ -32,6 +44,8 @@ class EndpointRuns:
     def __init__(
         self, agent: Agent, inbox: Inbox, instance_id: str, *, rules: IntakeRules, clock: Clock
     ) -> None:
+        self._agent = agent
+        self._pause_s = rules.pause_s
         self._handlers = HandlerThread(agent.max_load)
         self._most = CALLS_PER_PLACE * agent.max_load
         self._instance_id = instance_id
@@ -56,16 +70,19 @@ class EndpointRuns:
 
     @asynccontextmanager
     async def open(self, drain_s: float) -> AsyncIterator[None]:
-        """Run tasks inside the block; on leaving, those in hand have `drain_s` seconds to end."""
+        """Run tasks inside the block; on leaving, those in hand have `drain_s` seconds to end.
+
+        Meanwhile nothing more is started, and who asks for that is told.
+        """
         async with self._handlers, asyncio.TaskGroup() as group:
             self._group = group
             try:
                 yield
             finally:
-                self._group = None
                 self._runs.drain()
                 if self._calls:
                     await asyncio.wait(self._calls, timeout=drain_s)
+                self._group = None
                 for call in self._calls:
                     call.cancel()
 
@@ -73,24 +90,42 @@ class EndpointRuns:
         """The encoded result frame; None where the task may have run and nothing is known of it.
 
         A long task is run like any other: the reply is its only result. Cancelled, the run goes on,
-        for the next who asks. Raises `UnavailableError` or `OverloadedError` where it surely did not start.
+        for the next who asks. Raises `UnavailableError` or `OverloadedError` for an idempotent task
+        that this call did not start: it may run anywhere.
         """
-        if self._group is None:
-            raise UnavailableError("the endpoint is not open")
-        if len(self._calls) >= self._most:
-            raise OverloadedError("too many calls are in hand")
+        refusal = self._refusal()
+        if refusal is not None and self._is_idempotent(task):
+            raise refusal
+        if self._group is None or len(self._calls) >= 2 * self._most:
+            return None
+        changes = {"lease_ms": None} if refusal is None else _ONLY_LOOKS
         told: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
-        call = self._group.create_task(self._run(task.model_copy(update={"lease_ms": None}), told))
+        call = self._group.create_task(self._run(task.model_copy(update=changes), told))
         self._calls.add(call)
         call.add_done_callback(self._calls.discard)
         return await told
+
+    def cancel(self, task_id: str) -> None:
+        """Stop the task's run, if it is here; if it comes later it will not run."""
+        _log.info("task.cancelled", extra={"task_id": task_id})
+        self._runs.cancel(task_id)
+
+    def _refusal(self) -> DispatcherError | None:
+        if self._group is None:
+            return UnavailableError("the endpoint is not open")
+        return OverloadedError("too many calls are in hand") if len(self._calls) >= self._most else None
+
+    def _is_idempotent(self, task: TaskFrame) -> bool:
+        """Whether it may run twice, if it can run here at all."""
+        handler = self._agent.handlers.get(task.capability)
+        return handler is None or handler.idempotent
 
     async def _run(self, task: TaskFrame, told: asyncio.Future[bytes | None]) -> None:
         """Answer as soon as there is an answer, and stay until the handler has really ended."""
         arrival = Arrival(task=task, since=self._clock.monotonic(), is_lost=never)
         try:
             async with asyncio.TaskGroup() as group:
-                answer = await self._runs.answer(arrival, group)
+                answer = await self._persistently(arrival, group)
                 _tell(told, self._frame(task, answer) if isinstance(answer, Outcome) else None)
         except* DispatcherError as errors:
             if not told.done():
@@ -99,6 +134,21 @@ class EndpointRuns:
             _log.exception("call.failed", extra={"task_id": task.task_id})
         finally:
             _tell(told, None)
+
+    async def _persistently(self, arrival: Arrival, group: asyncio.TaskGroup) -> Outcome | Settlement | None:
+        """Ask an inbox that fails again, within the budget, for a task that may not run elsewhere."""
+        until = arrival.since + arrival.task.budget_ms / 1000
+        while True:
+            try:
+                return await self._runs.answer(arrival, group)
+            except DispatcherError as error:
+                if self._is_idempotent(arrival.task):
+                    raise
+                facts = {"task_id": arrival.task.task_id, "reason": error.error_code}
+                _log.warning("task.not_begun", extra=facts)
+            await self._clock.sleep(self._pause_s)
+            if self._clock.monotonic() >= until:
+                return None
 
     def _frame(self, task: TaskFrame, outcome: Outcome) -> bytes:
         return outcome.answer_to(envelope_of(task), self._instance_id)

@@ -36,6 +36,10 @@ class Signature:
     output_model: type[BaseModel] | None
     parameters: tuple[str, ...]
     """`input` and `task`, in the order the function takes them."""
+    is_async: bool
+    """Whether it runs on the handlers' event loop; others get a thread of their own."""
+    is_stream: bool
+    """Whether it yields its reply piece by piece."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,16 +54,6 @@ class Handler:
     examples: tuple[str, ...]
     idempotent: bool
     timeout_s: float
-
-    @property
-    def is_async(self) -> bool:
-        """Whether it runs on the handlers' event loop; others get a thread of their own."""
-        return inspect.iscoroutinefunction(self.function) or inspect.isasyncgenfunction(self.function)
-
-    @property
-    def is_stream(self) -> bool:
-        """Whether it yields its reply piece by piece."""
-        return inspect.isgeneratorfunction(self.function) or inspect.isasyncgenfunction(self.function)
 
     def declaration(self) -> CapabilityDeclaration:
         """What is registered; raises pydantic's ValidationError for texts over the contract's limits."""
@@ -108,8 +102,13 @@ def read_signature(function: HandlerFunction) -> Signature:
             raise ConfigurationError(f"{name}: annotate {parameter!r} as a pydantic model or TaskView")
     if len(set(order)) != len(order):
         raise ConfigurationError(f"{name}: takes at most one model and one TaskView")
+    yields_async = inspect.isasyncgenfunction(function)
     return Signature(
-        input_model=takes, output_model=_output_model(name, hints.get("return")), parameters=tuple(order)
+        input_model=takes,
+        output_model=_output_model(name, hints.get("return")),
+        parameters=tuple(order),
+        is_async=yields_async or inspect.iscoroutinefunction(function),
+        is_stream=yields_async or inspect.isgeneratorfunction(function),
     )
 
 

@@ -57,31 +57,31 @@ class _Stopped(Exception):  # noqa: N818 - no error
 
 async def run_async(call: Call, stop: Stop) -> Outcome:
     """How an async handler ended; its own cancellation, by whoever it was, is a failure of it."""
-    limit = asyncio.timeout(min(call.seconds, call.view.time_left()))
     try:
-        stop.listen()
-        async with limit:
-            if call.is_late():
-                return EXPIRED
-            begun = call.handler.function(*call.handler.arguments(call.fields, call.view))
-            return _ended(call, await (_joined_async(call, begun) if call.handler.is_stream else begun))
+        stop.listen(min(call.seconds, call.view.time_left()))
+        if call.is_late():
+            return EXPIRED
+        begun = call.handler.function(*call.handler.arguments(call.fields, call.view))
+        is_stream = call.handler.signature.is_stream
+        return _ended(call, await (_joined_async(call, begun) if is_stream else begun))
     except asyncio.CancelledError:
-        if not stop.is_set:
-            raise
-        return CANCELLED
+        if stop.is_set:
+            return CANCELLED
+        if stop.has_expired:
+            return timed_out(call)
+        raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise anything
-        return timed_out(call) if limit.expired() else _failed(call, error)
+        return timed_out(call) if stop.has_expired else _failed(call, error)
     finally:
         stop.leave()
 
 
-def run_blocking(call: Call, future: Future[Outcome]) -> None:
-    """Put into `future` how a blocking handler ended."""
+def run_blocking(call: Call) -> Outcome:
+    """How a blocking handler ended."""
     try:
-        outcome = EXPIRED if call.is_late() else _ended(call, _answer(call))
+        return EXPIRED if call.is_late() else _ended(call, _answer(call))
     except BaseException as error:  # noqa: BLE001 - its key would stay taken for ever
-        outcome = _failed(call, error)
-    future.set_result(outcome)
+        return _failed(call, error)
 
 
 def timed_out(call: Call) -> Outcome:
@@ -91,7 +91,7 @@ def timed_out(call: Call) -> Outcome:
 
 def _answer(call: Call) -> Answer:
     begun = call.handler.function(*call.handler.arguments(call.fields, call.view))
-    return _joined(call, begun) if call.handler.is_stream else begun
+    return _joined(call, begun) if call.handler.signature.is_stream else begun
 
 
 def _joined(call: Call, stream: Generator[object]) -> Answer:

@@ -100,7 +100,7 @@ class HandlerThread:
         self._thread: threading.Thread | None = None
         self._over: Crossing | None = None
         self._back: Crossing | None = None
-        self._at_work: set[asyncio.Task[Outcome]] = set()
+        self._at_work: dict[Run, asyncio.Task[None]] = {}
 
     @property
     def running(self) -> int:
@@ -142,7 +142,7 @@ class HandlerThread:
         run = Run(call, asyncio.get_running_loop())
         if self._over is None:
             raise RuntimeError("the handler thread is not running")
-        if call.handler.is_async:
+        if call.handler.signature.is_async:
             self._over.call(partial(self._begin, call, run))
         else:
             self._begin_blocking(call, run)
@@ -154,23 +154,24 @@ class HandlerThread:
 
     def _begin(self, call: Call, run: Run) -> None:
         """On the handlers' loop."""
-        task = asyncio.get_running_loop().create_task(run_async(call, run.stop))
-        self._at_work.add(task)
-        task.add_done_callback(partial(self._ended, run))
+        self._at_work[run] = asyncio.get_running_loop().create_task(self._work(call, run))
+
+    async def _work(self, call: Call, run: Run) -> None:
+        outcome = None
+        try:
+            outcome = await run_async(call, run.stop)
+        finally:
+            del self._at_work[run]
+            self._ended(run, outcome)
 
     def _begin_blocking(self, call: Call, run: Run) -> None:
-        future: Future[Outcome] = Future()
-        threading.Thread(
-            target=run_blocking, args=(call, future), name=f"handler-{call.handler.capability}", daemon=True
-        ).start()
-        future.add_done_callback(partial(self._ended, run))
+        def work() -> None:
+            self._ended(run, run_blocking(call))
 
-    def _ended(self, run: Run, ended: asyncio.Task[Outcome] | Future[Outcome]) -> None:
+        threading.Thread(target=work, name=f"handler-{call.handler.capability}", daemon=True).start()
+
+    def _ended(self, run: Run, outcome: Outcome | None) -> None:
         """On the handlers' loop or thread; a stuck handler may end after the link's loop has closed."""
-        if isinstance(ended, asyncio.Task):
-            self._at_work.discard(ended)
-        broken_off = ended.cancelled() or ended.exception() is not None
-        outcome = None if broken_off else ended.result()
         if self._back is not None:
             with contextlib.suppress(RuntimeError):
                 self._back.call(partial(self._end, run, outcome))

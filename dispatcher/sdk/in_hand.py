@@ -1,12 +1,11 @@
 """How much work is in hand, for a drain that waits for it."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
 
 
 class InHand:
-    """Counts deliveries that are not settled and long runs that are not told."""
+    """Counts deliveries that are not settled and long runs that are not told: one for each `with` block."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -22,14 +21,13 @@ class InHand:
         """Return once nothing is in hand."""
         await self._idle.wait()
 
-    @contextmanager
-    def one_more(self) -> Iterator[None]:
-        """Count one until the block ends."""
+    def __enter__(self) -> None:
         self._count += 1
         self._idle.clear()
-        try:
-            yield
-        finally:
-            self._count -= 1
-            if self._count == 0:
-                self._idle.set()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._count -= 1
+        if self._count == 0:
+            self._idle.set()

@@ -75,7 +75,7 @@ class Intake:
     async def _settle(self, delivery: Delivery, since: float, group: asyncio.TaskGroup) -> None:
         """Process one delivery and settle it exactly once: the only place that settles (I4)."""
         settlement = Settlement.REQUEUE
-        with self._in_hand.one_more():
+        with self._in_hand:
             try:
                 task = _read(delivery.body, self._parts.agent.agent_id)
                 if task is None:

@@ -1,6 +1,7 @@
 """Log lines for a terminal: time, level, event, and the event's facts as `name=value`."""
 
 import logging
+import time
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -10,10 +11,17 @@ class LogLine(logging.Formatter):
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(message)s")
+        self._second = 0
+        self._date = ""
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802 - the library's name
+        """Local time with milliseconds; the date is made once a second."""
+        if self._second != int(record.created):
+            self._second = int(record.created)
+            self._date = time.strftime(self.default_time_format, self.converter(record.created))
+        return f"{self._date},{int(record.msecs):03d}"
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
         """The line without a traceback."""
-        facts = {name: value for name, value in vars(record).items() if name not in _STANDARD}
-        return " ".join(
-            [super().formatMessage(record), *(f"{name}={value}" for name, value in facts.items())]
-        )
+        facts = [f"{name}={value}" for name, value in vars(record).items() if name not in _STANDARD]
+        return " ".join([super().formatMessage(record), *facts])

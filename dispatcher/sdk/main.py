@@ -22,10 +22,9 @@ from dispatcher.sdk.agent import Agent
 from dispatcher.sdk.inbox import Inbox
 from dispatcher.sdk.log_line import LogLine
 from dispatcher.sdk.memory_inbox import MemoryInbox
-from dispatcher.sdk.on_demand import new_loop, postgres_inbox
+from dispatcher.sdk.on_demand import new_loop, postgres_inbox, sqlite_inbox
 from dispatcher.sdk.rabbitmq import RabbitLink
 from dispatcher.sdk.runtime import Runtime, RuntimeOptions
-from dispatcher.sdk.sqlite_inbox import SqliteInbox
 
 GC_THRESHOLDS = (10_000, 20, 50)
 """Less often than by default: what is there after the start stays, and a task leaves little behind."""
@@ -127,7 +126,7 @@ async def _inbox(place: Path | str | None, agent_id: str) -> AsyncIterator[Inbox
     if place is None:
         inbox = MemoryInbox()
     elif isinstance(place, Path):
-        inbox = await SqliteInbox.open(place)
+        inbox = await sqlite_inbox(place)
     else:
         inbox = await postgres_inbox(place, agent_id)
     try:

@@ -9,7 +9,8 @@ from dispatcher.clock import Clock, SystemClock
 from dispatcher.sdk.inbox import Claim, Inbox, Judgement, Record, Untold, Verdict, judge
 
 MAX_KEYS = 10_000
-MAX_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 4 * 1024 * 1024
+"""With as much again for keys and records an agent's process stays under 60 MB."""
 
 
 class MemoryInbox(Inbox):
@@ -66,7 +67,15 @@ class MemoryInbox(Inbox):
         if record is None or record.owner != owner:
             return
         del self._running[key]
-        self._keep(key, replace(record, outcome=outcome, retryable=retryable, failed=failed))
+        ended = Record(
+            owner=owner,
+            attempt=record.attempt,
+            expires_at=record.expires_at,
+            outcome=outcome,
+            retryable=retryable,
+            failed=failed,
+        )
+        self._keep(key, ended)
 
     async def told(self, key: str, owner: str) -> None:
         """Nothing to forget: envelopes are of use to a later process only."""

@@ -1,11 +1,13 @@
 """What an agent does without unless it asks for it: loaded by name, when it is asked for.
 
-The caller's client needs aiohttp, a third of an agent's memory; asyncpg and uvloop come with extras.
+The caller's client needs aiohttp, a third of an agent's memory; asyncpg and uvloop come with extras;
+an agent that remembers nothing on disk needs no SQLite.
 """
 
 import asyncio
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from dispatcher.errors import ConfigurationError
@@ -19,6 +21,7 @@ HOMES = {
     "Event": "client_stream",
     "PostgresInbox": "postgres_inbox",
     "RequestAnswer": "request_answer",
+    "SqliteInbox": "sqlite_inbox",
 }
 """Public names of the SDK and the modules they are in."""
 
@@ -36,6 +39,12 @@ def new_loop() -> asyncio.AbstractEventLoop:
         return asyncio.new_event_loop()
     loop: asyncio.AbstractEventLoop = import_module("uvloop").new_event_loop()
     return loop
+
+
+async def sqlite_inbox(file: Path) -> Inbox:
+    """An opened `SqliteInbox`."""
+    inbox: Inbox = await public("SqliteInbox").open(file)
+    return inbox
 
 
 async def postgres_inbox(url: str, agent_id: str) -> Inbox:

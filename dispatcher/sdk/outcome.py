@@ -1,12 +1,14 @@
 """How a task ended, apart from the attempt that asks: what the inbox stores and any attempt can be told."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic_core import to_json
 
 from dispatcher.errors import DispatcherError
-from dispatcher.protocol.frames import Document, ResultBody, ResultFrame, ResultStatus, Text
+from dispatcher.protocol.frames import VERSION, Document, ResultBody, ResultStatus, Text
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
 from dispatcher.sdk.envelope import Envelope
 from dispatcher.sdk.reply import Answer, BusinessError, NeedsInput, Reply
@@ -49,13 +51,14 @@ class Outcome(BaseModel):
         """Whether it says that the task surely did not run."""
         return self.status in {ResultStatus.BUSY, ResultStatus.EXPIRED}
 
-    def encode(self) -> bytes:
-        """The bytes an inbox stores."""
+    @cached_property
+    def encoded(self) -> bytes:
+        """The bytes an inbox stores: a JSON object."""
         return self.model_dump_json().encode()
 
     @classmethod
     def decode(cls, stored: bytes) -> "Outcome":
-        """What `encode` wrote; an `agent_error` for what an earlier release stored and can't be sent."""
+        """What was `encoded`; an `agent_error` for what an earlier release stored and can't be sent."""
         try:
             return cls.model_validate_json(stored)
         except ValidationError as error:
@@ -64,17 +67,10 @@ class Outcome(BaseModel):
     def answer_to(self, envelope: Envelope, instance_id: str) -> bytes:
         """The encoded result frame for the attempt that asks, with its token and number (I5).
 
-        Not validated again: outcome and envelope were when they were made or read.
+        What belongs to the attempt, then the outcome's own members: both were validated before.
         """
-        frame = ResultFrame.model_construct(
-            request_id=envelope.request_id,
-            task_id=envelope.task_id,
-            attempt=envelope.attempt,
-            token=envelope.token,
-            instance_id=instance_id,
-            **dict(self),
-        )
-        return frame.model_dump_json().encode()
+        own = to_json({"v": VERSION, "type": "result", **envelope.fields(), "instance_id": instance_id})
+        return own[:-1] + b"," + self.encoded[1:]
 
 
 def failure(code: str, message: str, *, can_retry: bool = False) -> Outcome:
@@ -112,7 +108,7 @@ def outcome_of(answer: Answer, output_model: type[BaseModel] | None = None) -> O
     """
     try:
         outcome = _translate(answer, output_model)
-        size = len(outcome.encode())
+        size = len(outcome.encoded)
     except (ValueError, TypeError, RecursionError) as error:
         why = _flaws(error) if isinstance(error, ValidationError) else str(error)
         raise UnusableReplyError(f"the reply can't be sent: {sendable(why)[:MAX_REASON]}") from error

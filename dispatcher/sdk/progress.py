@@ -20,14 +20,13 @@ class Progress:
     """Called by the handler, from any thread and as often as it likes; `send` runs on the link's loop."""
 
     def __init__(self, send: Send, group: asyncio.TaskGroup, clock: Clock) -> None:
-        self._send = send
+        self._send: Send | None = send
         self._group = group
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._lock = threading.Lock()
         self._latest: tuple[float | None, str | None] | None = None
         self._sending: asyncio.Task[None] | None = None
-        self._is_closed = False
 
     def __call__(self, fraction: float | None, note: str | None) -> None:
         """Report; returns at once."""
@@ -40,18 +39,18 @@ class Progress:
                 self._loop.call_soon_threadsafe(self._begin)
 
     def close(self) -> None:
-        """Send nothing more: the result says the rest."""
-        self._is_closed = True
+        """Send nothing more: the result says the rest. Holds on to no sender either, which holds it."""
+        self._send = None
         if self._sending is not None:
             self._sending.cancel()
 
     def _begin(self) -> None:
-        if not self._is_closed and (self._sending is None or self._sending.done()):
-            self._sending = self._group.create_task(self._send_on())
+        if self._send is not None and (self._sending is None or self._sending.done()):
+            self._sending = self._group.create_task(self._send_on(self._send))
 
-    async def _send_on(self) -> None:
+    async def _send_on(self, send: Send) -> None:
         while (report := self._take()) is not None:
-            await self._send(*report)
+            await send(*report)
             await self._clock.sleep(EVERY_S)
 
     def _take(self) -> tuple[float | None, str | None] | None:

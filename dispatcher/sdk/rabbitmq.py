@@ -129,15 +129,14 @@ class RabbitLink:
 
     async def publish_result(self, frame: bytes) -> None:
         """Publish to the results queue and wait for the broker's confirm."""
-        await self._report(RESULTS_KEY, frame)
+        await self._publisher.publish(self._report(RESULTS_KEY, frame))
 
     async def publish_signal(self, frame: bytes) -> None:
         """Publish to the signals queue and wait for the broker's confirm."""
-        await self._report(SIGNALS_KEY, frame)
+        await self._publisher.publish(self._report(SIGNALS_KEY, frame))
 
-    async def _report(self, key: str, frame: bytes) -> None:
-        exchange = self._topology.result_exchange
-        await self._publisher.publish(Message(exchange=exchange, key=key, body=frame, kind="result"))
+    def _report(self, key: str, frame: bytes) -> Message:
+        return Message(exchange=self._topology.result_exchange, key=key, body=frame, kind="result")
 
     @asynccontextmanager
     async def controls(self, agent_id: AgentId) -> AsyncIterator[AsyncIterator[bytes]]:

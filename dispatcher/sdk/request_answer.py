@@ -28,7 +28,10 @@ class StreamOptions(RouteOptions, total=False):
 
 
 class Part(TypedDict):
-    """What became of one intent; `result` is `{text, data}` or None, `error` `{code, message}` or None."""
+    """What became of one intent; `result` is `{text, data}` or None, `error` `{code, message}` or None.
+
+    `progress` is `{fraction, note}` of the attempt at work, None where its agent said nothing.
+    """
 
     intent: str
     capability: str | None
@@ -42,6 +45,7 @@ class Part(TypedDict):
     waited_ms: int | None
     elapsed_ms: int | None
     retry_after_s: int | None
+    progress: dict[str, Any] | None
 
 
 class RequestAnswer(TypedDict):

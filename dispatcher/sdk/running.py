@@ -12,7 +12,7 @@ from dispatcher.protocol.frames import (
     ResultBody,
     TaskFrame,
 )
-from dispatcher.sdk.envelope import envelope_of
+from dispatcher.sdk.envelope import Envelope, envelope_of
 from dispatcher.sdk.handler import Handler
 from dispatcher.sdk.handler_call import Call
 from dispatcher.sdk.handler_thread import Run
@@ -40,7 +40,6 @@ class Running:
         self.task = task
         self.handler = handler
         self.owner = parts.owner
-        self.envelope = envelope_of(task)
         self._lease_s = None if task.lease_ms is None else task.lease_ms / 1000
         self._run: Run | None = None
         self._pieces: Pieces | None = None
@@ -49,6 +48,11 @@ class Running:
         self._is_over = False
         self._moved = asyncio.Event()
         self._free = asyncio.Event()
+
+    @property
+    def envelope(self) -> Envelope:
+        """What is said of it comes under."""
+        return envelope_of(self.task)
 
     @property
     def has_begun(self) -> bool:
@@ -86,7 +90,7 @@ class Running:
         deadline = since + self.task.budget_ms / 1000
         kept = self._parts.rules.kept_for_answer(deadline - self._began)
         self._progress = Progress(self._send_progress, group, clock)
-        self._pieces = Pieces(self._send_piece, group) if self.handler.is_stream else None
+        self._pieces = Pieces(self._send_piece, group) if self.handler.signature.is_stream else None
         call = Call(
             handler=self.handler,
             fields=self.task.payload.input,
@@ -138,7 +142,7 @@ class Running:
     async def join(self, task: TaskFrame, is_lost: Callable[[], bool]) -> None:
         """Go on under a later attempt: only the newest one's renewals count (I3)."""
         if serial_of(task) > serial_of(self.task):
-            self.task, self.envelope = task, envelope_of(task)
+            self.task = task
         await self._teller.started(self.envelope, is_lost)
 
     async def see_out(self) -> None:
@@ -180,12 +184,12 @@ class Running:
     async def _store(self, outcome: Outcome) -> None:
         """Log and store how the run really ended, which a late one has not been told as."""
         elapsed_ms = round((self._parts.clock.monotonic() - self._began) * 1000) if self.has_begun else 0
-        _log.info("task.ended", extra={**ending(self.task, outcome), "elapsed_ms": elapsed_ms})
+        _log.info("task.ended", extra=ending(self.task, outcome) | {"elapsed_ms": elapsed_ms})
         try:
             await self._parts.inbox.finish(
                 self.task.idempotency_key,
                 self._parts.owner,
-                outcome.encode(),
+                outcome.encoded,
                 retryable=outcome.can_retry,
                 failed=outcome.has_failed,
             )
@@ -193,7 +197,7 @@ class Running:
             _log.exception("inbox.failed", extra=facts(self.task))
 
     def _count(self, outcome: Outcome) -> None:
-        if outcome == CANCELLED:
+        if outcome is CANCELLED:
             return  # says nothing of the agent
         now = self._parts.clock.monotonic()
         call = FinishedCall(
@@ -212,7 +216,7 @@ class Running:
 
 def ending(task: TaskFrame, outcome: Outcome) -> dict[str, object]:
     """What a log line says of a task's end."""
-    return {**facts(task), "status": outcome.status, "error_code": outcome.error_code}
+    return facts(task) | {"status": outcome.status, "error_code": outcome.error_code}
 
 
 def facts(task: TaskFrame) -> dict[str, object]:

@@ -71,43 +71,37 @@ class Runs:
         if handler is None:
             return failure("unknown_capability", f"no handler for {task.capability}", can_retry=True)
         while True:
-            await self._behind_no_fence(arrival)
-            # From here on to the note that it runs here nothing is awaited, or two copies would pass.
-            if not await self._here_no_more(arrival):
-                return failure("timeout", "an earlier run has not ended", can_retry=handler.idempotent)
-            if await self._joined(arrival):
-                return Settlement.ACK
-            answer = await self._attempt(arrival, handler, group)
+            if not self._parts.fence.is_open:
+                await self._behind_no_fence(arrival)
+            is_here = task.idempotency_key in self._here
+            # Once it is not, nothing is awaited until it is noted as being here, or two copies would pass.
+            answer = await self._behind_earlier(arrival, handler) if is_here else None
+            if answer is None:
+                answer = await self._attempt(arrival, handler, group)
             if answer is not None:
                 return answer
             if self._draining:
                 return Settlement.REQUEUE
             await self._parts.clock.sleep(self._parts.rules.look_s)
 
-    async def _here_no_more(self, arrival: Arrival) -> bool:
-        """Wait while the task runs here, as long as the budget allows; False when it still runs.
+    async def _behind_earlier(self, arrival: Arrival, handler: Handler) -> Outcome | Settlement | None:
+        """What comes of waiting for a run that is here, as long as the budget allows; None once it has ended.
 
-        The wait for a long task is over as soon as its run has its lease.
+        The wait for a long task is over as soon as its run has its lease: it goes on under this attempt,
+        which is told of it.
         """
         key, budget_s = arrival.task.idempotency_key, arrival.task.budget_ms / 1000
-        if key not in self._here:
-            return True
         until = arrival.since + budget_s - self._parts.rules.kept_for_answer(budget_s)
         try:
             async with asyncio.timeout(until - self._parts.clock.monotonic()):
                 while (running := self._here.get(key)) is not None and not running.is_leased:
                     await running.moved()
         except TimeoutError:
-            return False
-        return True
-
-    async def _joined(self, arrival: Arrival) -> bool:
-        """Whether a long run that is here goes on under this attempt, which is told of it."""
-        running = self._here.get(arrival.task.idempotency_key)
+            return failure("timeout", "an earlier run has not ended", can_retry=handler.idempotent)
         if running is None:
-            return False
+            return None
         await running.join(arrival.task, arrival.is_lost)
-        return True
+        return Settlement.ACK
 
     async def _behind_no_fence(self, arrival: Arrival) -> None:
         """Return once the lease is surely held; raises `UnavailableError` when that isn't to be had.
@@ -171,7 +165,7 @@ class Runs:
     async def _carry(self, running: Running) -> None:
         """See a long run through without its delivery, as far as its result is surely told."""
         try:
-            with self._in_hand.one_more():
+            with self._in_hand:
                 await running.carry()
         finally:
             self._let_go(running)
@@ -216,7 +210,7 @@ def _claim(running: Running, left: float, refusal: Outcome | None) -> Claim:
         hold_s=running.hold_s(left),
         may_start=refusal is None,
         # Declined, it may run elsewhere: a copy that comes later must not find a place here (I2).
-        refusal=None if refusal is None or idempotent else refusal.encode(),
+        refusal=None if refusal is None or idempotent else refusal.encoded,
         envelope=None if task.lease_ms is None else running.envelope.encode(),
     )
 

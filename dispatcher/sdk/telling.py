@@ -32,9 +32,8 @@ class Teller:
         run here where the lease may be lost: it may have run at a successor.
         """
         frame = outcome.answer_to(envelope, self._parts.owner)
-        for pause in self._pauses():
-            if outcome.has_not_run and not self._parts.fence.is_open:
-                return False
+        between = self._pauses()
+        while not (outcome.has_not_run and not self._parts.fence.is_open):
             try:
                 await self._parts.link.publish_result(frame)
             except TooLargeError:
@@ -47,7 +46,7 @@ class Teller:
                 return True
             if is_lost():
                 break
-            await self._parts.clock.sleep(pause)
+            await self._parts.clock.sleep(next(between))
         return False
 
     async def started(self, envelope: Envelope, is_lost: Callable[[], bool]) -> None:

@@ -7,41 +7,38 @@ writer takes the same piles and has a statement of its own for them.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Table, Update, bindparam, insert, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dispatcher.dispatch.ledger import Step
-from dispatcher.dispatch.request import RequestState
+from dispatcher.dispatch.request import Request, RequestState
 from dispatcher.identifiers import RequestId
 from dispatcher.store import rows
+from dispatcher.store.layout import INSERTED, PARENTS_FIRST, REPEATED, UPDATED, key_of
 from dispatcher.store.recent import Stored
+from dispatcher.store.rows import Row
 from dispatcher.store.tables import attempts, decisions, intents, partials, requests, results, tasks
 
 Item = TypeVar("Item")
-Values = dict[str, Any]
 
-_NEVER_UPDATED = frozenset(
-    {"caller", "message", "context", "idempotency_key", "body_digest", "created_ms", "token"}
-)
-"""What a request or attempt was accepted with: fixed by its meaning, and some of it is large."""
-PARENTS_FIRST = (requests, intents, tasks, attempts, results, decisions, partials)
-_KEY_OF: Mapping[Table, Callable[[Values], Any]] = {
-    table: itemgetter(*(column.name for column in table.primary_key)) for table in PARENTS_FIRST
+
+def _places(table: Table, names: Sequence[str]) -> Callable[[Row], Any]:
+    """What takes these columns' values from an inserted row of the table."""
+    return itemgetter(*(INSERTED[table].names.index(name) for name in names))
+
+
+_NEW_KEY: Mapping[Table, Callable[[Row], Any]] = {
+    table: _places(table, key_of(table)) for table in PARENTS_FIRST
 }
-CHANGING: Mapping[Table, tuple[str, ...]] = {
-    table: tuple(c.name for c in table.columns if not c.primary_key and c.name not in _NEVER_UPDATED)
-    for table in PARENTS_FIRST
+_OLD_KEY: Mapping[Table, Callable[[Row], Any]] = {
+    table: itemgetter(*range(len(key_of(table)))) for table in UPDATED
 }
-"""The columns that an update of a table sets."""
-INSERTED: Mapping[Table, tuple[str, ...]] = {
-    table: tuple(c.name for c in table.columns if c is not requests.c.version) for table in PARENTS_FIRST
+_CHANGED: Mapping[Table, Callable[[Row], Row]] = {
+    table: _places(table, [name for name in UPDATED[table].names if name != "version"]) for table in UPDATED
 }
-"""The columns that an insert into a table gives."""
-REPEATED = frozenset({partials})
-"""Tables whose rows may be told twice: the one that is stored stays."""
 _ITEM_KEY: Mapping[Table, Callable[[Any], Any]] = {
     intents: attrgetter("position"),
     tasks: attrgetter("task_id"),
@@ -56,7 +53,11 @@ _UNLESS_STORED = {
 }
 _UPDATES: dict[Table, Update] = {
     table: update(table).where(*(column == bindparam(f"key_{column.name}") for column in table.primary_key))
-    for table in (requests, intents, tasks, attempts)
+    for table in UPDATED
+}
+_UPDATE_NAMES: Mapping[Table, tuple[str, ...]] = {
+    table: (*(f"key_{name}" for name in key_of(table)), *layout.names[len(key_of(table)) :])
+    for table, layout in UPDATED.items()
 }
 
 
@@ -64,12 +65,11 @@ _UPDATES: dict[Table, Update] = {
 class Pile:
     """Rows of one table."""
 
-    inserts: list[Values] = field(default_factory=list)
-    updates: list[Values] = field(default_factory=list)
+    inserts: list[Row] = field(default_factory=list)
+    updates: list[Row] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(NamedTuple):
     """What a request's row has to be for its changes to be written."""
 
     request_id: RequestId
@@ -91,15 +91,20 @@ class ChangeSet:
     def rows(self) -> Iterator[tuple[Table, Pile]]:
         """The piles with anything in them, parents first, each in key order."""
         for table, pile in self._piles.items():
-            pile.inserts.sort(key=_name if table is requests else _KEY_OF[table])
-            pile.updates.sort(key=_KEY_OF[table])
+            if pile.inserts:
+                pile.inserts.sort(key=_name if table is requests else _NEW_KEY[table])
+            if pile.updates:
+                pile.updates.sort(key=_OLD_KEY[table])
             if pile.inserts or pile.updates:
                 yield table, pile
 
     def add_new(self, after: RequestState) -> None:
         """Note a new request."""
-        self._piles[requests].inserts.append(rows.request_row(after.request))
-        self._note_parts(RequestState(request=after.request, intents=(), tasks=(), attempts=()), after)
+        request = after.request
+        self._piles[requests].inserts.append(rows.request_row(request))
+        self._piles[intents].inserts.extend([rows.intent_row(one, request) for one in after.intents])
+        self._piles[tasks].inserts.extend([rows.task_row(one, request) for one in after.tasks])
+        self._piles[attempts].inserts.extend([rows.attempt_row(one, request) for one in after.attempts])
 
     def add(self, stored: Stored, after: RequestState) -> Stored:
         """Note what differs from the stored state, its records noted before; what will be stored then.
@@ -108,36 +113,32 @@ class ChangeSet:
         version up.
         """
         before, request = stored.state, after.request
-        has_parts = self._note_parts(before, after)
-        if not (has_parts or before.request != request or request.request_id in self._recorded):
+        noted = (
+            request is not before.request and request != before.request,
+            request.request_id in self._recorded,
+            self._note(intents, before.intents, after.intents, request, rows.intent_row),
+            self._note(tasks, before.tasks, after.tasks, request, rows.task_row),
+            self._note(attempts, before.attempts, after.attempts, request, rows.attempt_row),
+        )
+        if not any(noted):
             return stored
         version = stored.version + 1
-        self._piles[requests].updates.append(rows.request_row(request) | {"version": version})
+        row = rows.request_row(request)
+        self._piles[requests].updates.append((*_CHANGED[requests](row), version))
         status, until_ms = before.request.status, stored.claimed_until_ms
         self.guards.append(Guard(request.request_id, stored.version, status, until_ms))
         return Stored(after, version)
 
-    def _note_parts(self, before: RequestState, after: RequestState) -> bool:
-        request, caller = after.request, after.request.caller
-        noted = (
-            self._note(intents, before.intents, after.intents, lambda item: rows.intent_row(item, request)),
-            self._note(tasks, before.tasks, after.tasks, lambda item: rows.task_row(item, caller)),
-            self._note(
-                attempts, before.attempts, after.attempts, lambda item: rows.attempt_row(item, caller)
-            ),
-        )
-        return any(noted)
-
     def add_records(self, step: Step) -> None:
         """Note the results and decisions that go with one step."""
-        caller = step.state.request.caller
-        if step.results or step.decisions or step.partials:
-            self._recorded.add(step.state.request.request_id)
-        self._piles[results].inserts.extend(rows.result_row(r, caller, self._now_ms) for r in step.results)
-        self._piles[decisions].inserts.extend(
-            rows.decision_row(d, caller, self._now_ms) for d in step.decisions
-        )
-        self._piles[partials].inserts.extend(rows.partial_row(p, caller, self._now_ms) for p in step.partials)
+        if not (step.results or step.decisions or step.partials):
+            return
+        request, now_ms = step.state.request, self._now_ms
+        caller = request.caller
+        self._recorded.add(request.request_id)
+        self._piles[results].inserts.extend([rows.result_row(r, caller, now_ms) for r in step.results])
+        self._piles[decisions].inserts.extend([rows.decision_row(d, caller, now_ms) for d in step.decisions])
+        self._piles[partials].inserts.extend([rows.partial_row(p, caller, now_ms) for p in step.partials])
 
     async def write(self, connection: AsyncConnection) -> None:
         """Write everything noted, whatever the guards say: under locks, or what is new."""
@@ -145,31 +146,43 @@ class ChangeSet:
             if pile.inserts:
                 plain = _INSERTS[table]
                 chosen = _UNLESS_STORED.get((connection.dialect.name, table), plain)
-                await connection.execute(chosen, pile.inserts)
+                await connection.execute(chosen, _named(INSERTED[table].names, pile.inserts))
             if pile.updates:
-                await connection.execute(
-                    _UPDATES[table], [_update_values(table, row) for row in pile.updates]
-                )
+                await connection.execute(_UPDATES[table], _named(_UPDATE_NAMES[table], pile.updates))
 
     def _note(
-        self, table: Table, before: Sequence[Item], after: Sequence[Item], to_row: Callable[[Item], Values]
+        self,
+        table: Table,
+        before: Sequence[Item],
+        after: Sequence[Item],
+        request: Request,
+        to_row: Callable[[Item, Request], Row],
     ) -> bool:
-        if before == after:
+        if before is after:
             return False
         pile, key = self._piles[table], _ITEM_KEY[table]
         stored = {key(item): item for item in before}
-        new = [to_row(item) for item in after if key(item) not in stored]
-        changed = [to_row(item) for item in after if stored.get(key(item), item) != item]
-        pile.inserts.extend(new)
-        pile.updates.extend(changed)
-        return bool(new or changed)
+        has_noted = False
+        for item in after:
+            known = stored.get(key(item))
+            if known is None:
+                pile.inserts.append(to_row(item, request))
+            elif item is not known and item != known:
+                pile.updates.append(_CHANGED[table](to_row(item, request)))
+            else:
+                continue
+            has_noted = True
+        return has_noted
 
 
-def _name(request: Values) -> tuple[str, str, str]:
+_REQUEST_NAME = _places(requests, ("caller", "idempotency_key", "request_id"))
+
+
+def _name(row: Row) -> tuple[str, str, str]:
     """What two new requests may have in common: a lock on one key is waited for in this order."""
-    return request["caller"], request["idempotency_key"] or "", request["request_id"]
+    caller, key, request_id = _REQUEST_NAME(row)
+    return caller, key or "", request_id
 
 
-def _update_values(table: Table, row: Values) -> Values:
-    values = {name: row[name] for name in CHANGING[table]}
-    return values | {f"key_{column.name}": row[column.name] for column in table.primary_key}
+def _named(names: Sequence[str], piled: Sequence[Row]) -> list[dict[str, Any]]:
+    return [dict(zip(names, row, strict=True)) for row in piled]

@@ -4,24 +4,25 @@ It goes to the driver as it is: building it and reading its answer through SQLAl
 than running it.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import astuple
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from dispatcher.errors import UnavailableError
+from dispatcher.errors import DispatcherError, UnavailableError
 from dispatcher.store.changes import ChangeSet
 from dispatcher.store.direct import Written
 from dispatcher.store.failure import ConflictError, LostError, driver_failure, translated
-from dispatcher.store.grouped_sql import NOW, arrays, insert_text, shape_of, update_text
+from dispatcher.store.grouped_sql import NOW, documents, guards_document, insert_text, shape_of, update_text
 
 _SETTINGS = (
     "SET default_transaction_isolation = 'read committed'; "
     "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off"
 )
 """A plan is kept from when the tables were small: it has to be the one for large tables."""
+
+
+Arguments = Sequence[str | None]
 
 
 class PostgresWriter:
@@ -47,17 +48,14 @@ class PostgresWriter:
     async def insert(self, changes: ChangeSet) -> Written:
         """See `DirectWriter.insert`."""
         piles = tuple(changes.rows())
-        arguments = [array for table, pile in piles for array in arrays(table, pile)]
-        row, is_repeated = await self._run_again(insert_text(shape_of(piles)), arguments)
+        row, is_repeated = await self._run_again(insert_text(shape_of(piles)), documents(piles))
         return _written(row, is_repeated=is_repeated)
 
     async def update(self, changes: ChangeSet) -> Written:
         """See `DirectWriter.update`."""
         piles = tuple(changes.rows())
-        guards = sorted(changes.guards, key=lambda guard: guard.request_id)
-        held = [list(column) for column in zip(*map(astuple, guards), strict=True)]
-        arguments = [array for table, pile in piles for array in arrays(table, pile)]
-        return _written(await self._run(update_text(shape_of(piles)), held + arguments))
+        arguments = [guards_document(changes.guards), *documents(piles)]
+        return _written(await self._run(update_text(shape_of(piles)), arguments))
 
     async def read_now(self) -> int:
         """See `DirectWriter.read_now`."""
@@ -70,14 +68,14 @@ class PostgresWriter:
         if connection is not None:
             await connection.close()
 
-    async def _run_again(self, text: str, arguments: list[list[Any]]) -> tuple[Sequence[Any], bool]:
+    async def _run_again(self, text: str, arguments: Arguments) -> tuple[Sequence[Any], bool]:
         """The statement's row, and whether it was sent twice."""
         try:
             return await self._run(text, arguments), False
         except LostError:
             return await self._run(text, arguments), True
 
-    async def _run(self, text: str, arguments: list[list[Any]]) -> Sequence[Any]:
+    async def _run(self, text: str, arguments: Arguments) -> Sequence[Any]:
         was_used = self._connection is not None
         with translated():
             try:
@@ -87,31 +85,31 @@ class PostgresWriter:
                     raise
                 raise LostError(str(error)) from None
 
-    async def _try(self, text: str, arguments: list[list[Any]]) -> Sequence[Any]:
+    async def _try(self, text: str, arguments: Arguments) -> Sequence[Any]:
         if self._connection is None:
             await self._connect()
-        async with self._failing():
+        try:
             row: Sequence[Any] = await self._driver.fetchrow(text, *arguments)
-            return row
+        except self._errors as error:
+            raise await self._failure(error) from None
+        return row
 
     async def _connect(self) -> None:
         self._connection = await self._engine.connect()
         self._driver = (await self._connection.get_raw_connection()).driver_connection
-        async with self._failing():
-            await self._driver.execute(_SETTINGS)
-
-    @asynccontextmanager
-    async def _failing(self) -> AsyncIterator[None]:
-        """Translate the driver's errors; the connection is given up where it can't be used any more."""
         try:
-            yield
+            await self._driver.execute(_SETTINGS)
         except self._errors as error:
-            # One that did not answer in time would not answer a repetition either.
-            self._was_slow = isinstance(error, TimeoutError)
-            failure = driver_failure(error)
-            if isinstance(failure, UnavailableError) and not isinstance(failure, ConflictError):
-                await self._give_up()
-            raise failure from None
+            raise await self._failure(error) from None
+
+    async def _failure(self, error: Exception) -> DispatcherError:
+        """The driver's error as ours; the connection is given up where it can't be used any more."""
+        # One that did not answer in time would not answer a repetition either.
+        self._was_slow = isinstance(error, TimeoutError)
+        failure = driver_failure(error)
+        if isinstance(failure, UnavailableError) and not isinstance(failure, ConflictError):
+            await self._give_up()
+        return failure
 
     async def _give_up(self) -> None:
         connection, self._connection, self._driver = self._connection, None, None

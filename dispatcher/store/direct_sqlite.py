@@ -1,34 +1,27 @@
 # ruff: noqa: S608  (only names of our own tables and columns become part of a text)
 """Groups on SQLite: one visit to a thread of its own each, with all their statements."""
 
-import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import astuple
-from functools import lru_cache
-from typing import Any, TypeVar
+from functools import lru_cache, partial
 
 from sqlalchemy import Table
 
 from dispatcher.identifiers import RequestId
-from dispatcher.store.changes import CHANGING, INSERTED, REPEATED, ChangeSet
+from dispatcher.store.changes import ChangeSet
 from dispatcher.store.direct import CLAIM_MARGIN_MS, Written
 from dispatcher.store.engine import Database, connect_sqlite
 from dispatcher.store.failure import driver_failure
-from dispatcher.store.grouped_sql import bind_of
+from dispatcher.store.layout import INSERTED, REPEATED, UPDATED, changing, key_of
+from dispatcher.store.own_thread import OwnThread
+from dispatcher.store.rows import Row
 from dispatcher.store.tables import requests
-
-Outcome = TypeVar("Outcome")
-Rows = Sequence[dict[str, Any]]
 
 _NOW_MS = "CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)"
 _NOW = f"SELECT {_NOW_MS}"
-_HOLD = (
-    "UPDATE requests SET version = version + 1 WHERE request_id = ? AND version = ? AND status = ? "
-    f"AND ? > {_NOW_MS} + {CLAIM_MARGIN_MS}"
-)
+_GUARDED = f" AND version = ? AND status = ? AND ? > {_NOW_MS} + {CLAIM_MARGIN_MS}"
+"""The request is as its guard says; only then is anything of it written."""
 
 
 class SqliteWriter:
@@ -39,7 +32,7 @@ class SqliteWriter:
     ) -> None:
         self._database = database
         self._connect = connect
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
+        self._thread = OwnThread("ledger")
         self._connection: sqlite3.Connection | None = None
 
     async def insert(self, changes: ChangeSet) -> Written:
@@ -58,16 +51,17 @@ class SqliteWriter:
         """See `DirectWriter.close`."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            await asyncio.get_running_loop().run_in_executor(self._thread, connection.close)
-        self._thread.shutdown(wait=False)
+            await self._thread.run(connection.close)
+        self._thread.end()
 
     async def _run(
         self, write: Callable[[sqlite3.Connection, ChangeSet], Written], changes: ChangeSet
     ) -> Written:
-        async with self._database.turn():
-            return await asyncio.get_running_loop().run_in_executor(
-                self._thread, self._in_thread, write, changes
-            )
+        await self._database.take_turn()
+        try:
+            return await self._thread.run(partial(self._in_thread, write, changes))
+        finally:
+            self._database.end_turn()
 
     def _in_thread(
         self, write: Callable[[sqlite3.Connection, ChangeSet], Written], changes: ChangeSet
@@ -90,24 +84,27 @@ class SqliteWriter:
         text = f"{_insert_text(requests)} ON CONFLICT DO NOTHING"
         for table, pile in changes.rows():
             if table is not requests:
-                _insert_rows(connection, table, _only(pile.inserts, done))
+                _insert_rows(connection, table, pile.inserts, done)
                 continue
-            rows = _values(table, INSERTED[table], pile.inserts)
-            for row, values in zip(pile.inserts, rows, strict=True):
-                if connection.execute(text, values).rowcount == 1:
-                    done.add(row["request_id"])
+            for row in pile.inserts:
+                if connection.execute(text, INSERTED[requests].stored(row)).rowcount == 1:
+                    done.add(row[0])
         return Written(request_ids=frozenset(done), now_ms=connection.execute(_NOW).fetchone()[0])
 
     @staticmethod
     def _update(connection: sqlite3.Connection, changes: ChangeSet) -> Written:
-        done = {
-            guard.request_id
-            for guard in changes.guards
-            if connection.execute(_HOLD, astuple(guard)).rowcount == 1
-        }
+        done: set[RequestId] = set()
+        guards = {guard.request_id: guard for guard in changes.guards}
+        text = f"{_update_text(requests)}{_GUARDED}"
         for table, pile in changes.rows():
-            _insert_rows(connection, table, _only(pile.inserts, done))
-            _update_rows(connection, table, _only(pile.updates, done))
+            if table is not requests:
+                _insert_rows(connection, table, pile.inserts, done)
+                _update_rows(connection, table, pile.updates, done)
+                continue
+            for row in pile.updates:
+                values = UPDATED[requests].stored(row) + list(guards[row[0]][1:])
+                if connection.execute(text, values).rowcount == 1:
+                    done.add(row[0])
         return Written(request_ids=frozenset(done), now_ms=connection.execute(_NOW).fetchone()[0])
 
 
@@ -124,29 +121,23 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def _only(rows: Rows, done: set[RequestId]) -> Rows:
-    return [row for row in rows if row["request_id"] in done]
+def _insert_rows(
+    connection: sqlite3.Connection, table: Table, piled: Sequence[Row], done: set[RequestId]
+) -> None:
+    if values := [INSERTED[table].stored(row) for row in piled if row[0] in done]:
+        connection.executemany(_insert_text(table), values)
 
 
-def _insert_rows(connection: sqlite3.Connection, table: Table, rows: Rows) -> None:
-    if rows:
-        connection.executemany(_insert_text(table), _values(table, INSERTED[table], rows))
-
-
-def _update_rows(connection: sqlite3.Connection, table: Table, rows: Rows) -> None:
-    if rows:
-        names = (*CHANGING[table], *(column.name for column in table.primary_key))
-        connection.executemany(_update_text(table), _values(table, names, rows))
-
-
-def _values(table: Table, names: tuple[str, ...], rows: Rows) -> list[list[Any]]:
-    binds = [(name, bind_of(table.columns[name])) for name in names]
-    return [[bind(row[name]) if bind else row[name] for name, bind in binds] for row in rows]
+def _update_rows(
+    connection: sqlite3.Connection, table: Table, piled: Sequence[Row], done: set[RequestId]
+) -> None:
+    if values := [UPDATED[table].stored(row) for row in piled if row[0] in done]:
+        connection.executemany(_update_text(table), values)
 
 
 @lru_cache(maxsize=64)
 def _insert_text(table: Table) -> str:
-    names = INSERTED[table]
+    names = INSERTED[table].names
     into = ", ".join(f'"{name}"' for name in names)
     kept = " ON CONFLICT DO NOTHING" if table in REPEATED else ""
     return f"INSERT INTO {table.name} ({into}) VALUES ({', '.join('?' * len(names))}){kept}"
@@ -154,6 +145,7 @@ def _insert_text(table: Table) -> str:
 
 @lru_cache(maxsize=64)
 def _update_text(table: Table) -> str:
-    sets = ", ".join(f'"{name}" = ?' for name in CHANGING[table])
-    same = " AND ".join(f'"{column.name}" = ?' for column in table.primary_key)
+    bound = {name: f'"{name}" = ?{place}' for place, name in enumerate(UPDATED[table].names, start=1)}
+    sets = ", ".join(bound[name] for name in changing(table))
+    same = " AND ".join(bound[name] for name in key_of(table))
     return f"UPDATE {table.name} SET {sets} WHERE {same}"

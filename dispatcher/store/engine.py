@@ -74,13 +74,21 @@ class Database:
         if self.is_postgres:
             yield
             return
-        with translated():
-            async with asyncio.timeout(_LOCKED_S):
-                await self._turn.acquire()
+        await self.take_turn()
         try:
             yield
         finally:
-            self._turn.release()
+            self.end_turn()
+
+    async def take_turn(self) -> None:
+        """Begin a turn on SQLite, which `end_turn` ends; raises UnavailableError where it does not come."""
+        with translated():
+            async with asyncio.timeout(_LOCKED_S):
+                await self._turn.acquire()
+
+    def end_turn(self) -> None:
+        """Let the next one write."""
+        self._turn.release()
 
     @asynccontextmanager
     async def asking(self) -> AsyncIterator[AsyncConnection]:

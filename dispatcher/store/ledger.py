@@ -48,7 +48,7 @@ class SqlLedger:
     """Implements `dispatch.ledger.Ledger` on SQLite and PostgreSQL.
 
     Accepts and updates have a writer each, so that a burst of new requests does not hold up
-    results. On SQLite the two take turns.
+    results. On SQLite they take turns with one.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class SqlLedger:
         self._database = database
         rules = rules or GroupRules()
         self._recent, self._time = RecentStates(recent_states), DatabaseTime(clock)
-        self._writers = tuple(self._writer() for _ in range(2))
+        self._writers = self._make_writers()
         recent, time = self._recent, self._time
         self._accepts: GroupCommit[Offer, Answer] = GroupCommit(
             Accepts(
@@ -81,7 +81,7 @@ class SqlLedger:
         self._updates: GroupCommit[Ruling, Change | None] = GroupCommit(
             partial(update_group, database, self._recent), rules=rules, clock=clock
         )
-        self._publications = Publications(self._update, NOTE_WAIT_S)
+        self._publications = Publications(self._update, self._recent.has_ended, NOTE_WAIT_S)
         # Reads are grouped like writes: alone, one costs ten times what it costs among others.
         at_once = replace(rules, window_s=0)
         self._reads: GroupCommit[RequestId, RequestState | None] = GroupCommit(
@@ -91,10 +91,13 @@ class SqlLedger:
             partial(find_by_keys, database), rules=at_once, clock=clock
         )
 
-    def _writer(self) -> DirectWriter:
-        if self._database.is_postgres:
-            return PostgresWriter(self._database.alone, self._start_anew)
-        return SqliteWriter(self._database)
+    def _make_writers(self) -> tuple[DirectWriter, DirectWriter]:
+        """For accepts and updates. Two on SQLite would read again after every turn what the other wrote."""
+        if not self._database.is_postgres:
+            writer = SqliteWriter(self._database)
+            return writer, writer
+        first, second = (PostgresWriter(self._database.alone, self._start_anew) for _ in range(2))
+        return first, second
 
     def _start_anew(self) -> None:
         """After a failover versions are given again, to other changes, and another clock tells the time."""

@@ -18,53 +18,72 @@ Update = Callable[[RequestId, Decide], Awaitable[Change | None]]
 @dataclass(frozen=True, slots=True, eq=False)
 class _Note:
     attempt: Attempt
-    taken: asyncio.Event
     is_stored: asyncio.Future[bool]
+    """Whether a change took it along; False where none came in time, or it failed."""
+
+    def tell(self, *, is_stored: bool) -> None:
+        if not self.is_stored.done():
+            self.is_stored.set_result(is_stored)
 
 
 class Publications:
     """Notes that wait for company, at most `wait_s` seconds each."""
 
-    def __init__(self, update: Update, wait_s: float) -> None:
+    def __init__(self, update: Update, has_ended: Callable[[RequestId], bool], wait_s: float) -> None:
         self._update = update
+        self._has_ended = has_ended
         self._wait_s = wait_s
         self._notes: dict[RequestId, list[_Note]] = {}
 
     async def note(self, attempt: Attempt) -> None:
-        """Return once the publish is in the ledger; raises as `Ledger.update` does."""
-        note = _Note(attempt, asyncio.Event(), asyncio.get_running_loop().create_future())
+        """Return once the publish is in the ledger; raises as `Ledger.update` does.
+
+        A fast agent's result may have ended its request already: nothing is left to be noted then.
+        """
+        if self._has_ended(attempt.request_id):
+            return
+        loop = asyncio.get_running_loop()
+        note = _Note(attempt, loop.create_future())
         self._notes.setdefault(attempt.request_id, []).append(note)
+        timer = loop.call_later(self._wait_s, self._withdraw, note)
         try:
-            async with asyncio.timeout(self._wait_s):
-                await note.taken.wait()
-        except TimeoutError:
-            pass
+            is_stored = await note.is_stored
         finally:
+            timer.cancel()
             self._withdraw(note)
-        if not (note.taken.is_set() and await note.is_stored):
+        if not is_stored and not self._has_ended(attempt.request_id):
             await self._update(attempt.request_id, published([attempt]))
 
     async def update(self, request_id: RequestId, decide: Decide) -> Change | None:
         """`Ledger.update`, which the publishes of the request that wait join; alone again where it fails."""
         notes = self._notes.pop(request_id, None)
         if notes is None:
-            return await self._update(request_id, decide)
-        for note in notes:
-            note.taken.set()
-        is_stored = False
-        try:
-            change = await self._update(request_id, published([n.attempt for n in notes], decide))
-            is_stored = True
-        finally:
-            for note in notes:
-                if not note.is_stored.done():
-                    note.is_stored.set_result(is_stored)
+            change = await self._update(request_id, decide)
+        else:
+            is_stored = False
+            try:
+                change = await self._update(request_id, published([n.attempt for n in notes], decide))
+                is_stored = True
+            finally:
+                for note in notes:
+                    note.tell(is_stored=is_stored)
+        if change is not None and request_id in self._notes:
+            self._drop_the_late(change)
         return change
 
+    def _drop_the_late(self, change: Change) -> None:
+        """What was confirmed while its attempt's result was being stored has nothing left to be noted."""
+        due = {(a.task_id, a.number) for a in change.after.attempts if a.status is AttemptStatus.DUE}
+        for note in list(self._notes[change.after.request.request_id]):
+            if (note.attempt.task_id, note.attempt.number) not in due:
+                note.tell(is_stored=True)
+
     def _withdraw(self, note: _Note) -> None:
+        """Let a note that no change has taken go on by itself."""
         notes = self._notes.get(note.attempt.request_id, [])
         if note in notes:
             notes.remove(note)
+            note.tell(is_stored=False)
             if not notes:
                 del self._notes[note.attempt.request_id]
 
@@ -81,19 +100,16 @@ def published(attempts: Sequence[Attempt], then: Decide | None = None) -> Decide
 
 
 def _publish(state: RequestState, published: Attempt, now: int) -> RequestState:
-    key = (published.task_id, published.number)
-    deadline = next((t.deadline_ms for t in state.tasks if t.task_id == published.task_id), None)
+    task_id, number = published.task_id, published.number
+    deadline = next((t.deadline_ms for t in state.tasks if t.task_id == task_id), None)
     # Published again after it got lost, its time still runs: else it would never be given up.
     lapse = published.lapse_ms or now + published.timeout_ms
+    lapse_ms = lapse if deadline is None else min(lapse, deadline)
 
     def publish(attempt: Attempt) -> Attempt:
-        if (attempt.task_id, attempt.number) != key or attempt.status is not AttemptStatus.DUE:
+        is_meant = attempt.number == number and attempt.task_id == task_id
+        if not is_meant or attempt.status is not AttemptStatus.DUE:
             return attempt
-        return replace(
-            attempt,
-            status=AttemptStatus.PUBLISHED,
-            published_ms=now,
-            lapse_ms=lapse if deadline is None else min(lapse, deadline),
-        )
+        return replace(attempt, status=AttemptStatus.PUBLISHED, published_ms=now, lapse_ms=lapse_ms)
 
     return replace(state, attempts=tuple(map(publish, state.attempts)))

@@ -1,9 +1,12 @@
 """Between rows and the ledger's dataclasses; one function each way for every table.
 
-A written row is a dictionary from column names to plain values; it carries its request's caller.
+A written row is a tuple of plain values, in the order of the table's `..._COLUMNS`: first the request's
+id, somewhere the request's caller.
 """
 
+from collections.abc import Iterable
 from dataclasses import asdict
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import RowMapping
@@ -22,25 +25,51 @@ from dispatcher.dispatch.request import (
 from dispatcher.identifiers import CallerId, new_id
 from dispatcher.intents.plan import Entity, EntityKind, Intent, Link, Source
 
-_REQUEST_FIELDS = tuple(Request.__slots__)
-_TASK_FIELDS = tuple(Task.__slots__)
-_ATTEMPT_FIELDS = tuple(Attempt.__slots__)
-_PARTIAL_FIELDS = tuple(PartialRecord.__slots__)
+Row = tuple[Any, ...]
 
 
-def request_row(request: Request) -> dict[str, Any]:
+def _request_first(names: Iterable[str]) -> tuple[str, ...]:
+    return ("request_id", *(name for name in names if name != "request_id"))
+
+
+_TASK_FIELDS = _request_first(Task.__slots__)
+_ATTEMPT_FIELDS = _request_first(Attempt.__slots__)
+_PARTIAL_FIELDS = _request_first(PartialRecord.__slots__)
+
+REQUEST_COLUMNS = _request_first(Request.__slots__)
+INTENT_COLUMNS = (
+    *("request_id", "caller", "position", "text", "capability", "confidence"),
+    *("entities", "inputs", "links", "missing", "labels"),
+)
+TASK_COLUMNS = (*_TASK_FIELDS, "caller")
+ATTEMPT_COLUMNS = (*_ATTEMPT_FIELDS, "caller")
+RESULT_COLUMNS = (
+    *("request_id", "result_id", "caller", "task_id", "attempt"),
+    *("instance_id", "kind", "document", "recorded_ms"),
+)
+DECISION_COLUMNS = ("request_id", "position", "number", "caller", "document", "recorded_ms")
+PARTIAL_COLUMNS = (*_PARTIAL_FIELDS, "caller", "recorded_ms")
+
+_request_values = attrgetter(*REQUEST_COLUMNS)
+_task_values = attrgetter(*_TASK_FIELDS)
+_attempt_values = attrgetter(*_ATTEMPT_FIELDS)
+_partial_values = attrgetter(*_PARTIAL_FIELDS)
+
+
+def request_row(request: Request) -> Row:
     """The row of `requests`."""
-    return {name: getattr(request, name) for name in _REQUEST_FIELDS}
+    values: Row = _request_values(request)
+    return values
 
 
 def to_request(row: RowMapping) -> Request:
     """The request of a row of `requests`."""
-    return Request(**_chosen(row, _REQUEST_FIELDS) | {"status": RequestStatus(row["status"])})
+    return Request(**_chosen(row, REQUEST_COLUMNS) | {"status": RequestStatus(row["status"])})
 
 
-def task_row(task: Task, caller: CallerId) -> dict[str, Any]:
+def task_row(task: Task, request: Request) -> Row:
     """The row of `tasks`."""
-    return {name: getattr(task, name) for name in _TASK_FIELDS} | {"caller": caller}
+    return (*_task_values(task), request.caller)
 
 
 def to_task(row: RowMapping) -> Task:
@@ -48,9 +77,9 @@ def to_task(row: RowMapping) -> Task:
     return Task(**_chosen(row, _TASK_FIELDS) | {"status": TaskStatus(row["status"])})
 
 
-def attempt_row(attempt: Attempt, caller: CallerId) -> dict[str, Any]:
+def attempt_row(attempt: Attempt, request: Request) -> Row:
     """The row of `attempts`."""
-    return {name: getattr(attempt, name) for name in _ATTEMPT_FIELDS} | {"caller": caller}
+    return (*_attempt_values(attempt), request.caller)
 
 
 def to_attempt(row: RowMapping) -> Attempt:
@@ -58,21 +87,21 @@ def to_attempt(row: RowMapping) -> Attempt:
     return Attempt(**_chosen(row, _ATTEMPT_FIELDS) | {"status": AttemptStatus(row["status"])})
 
 
-def intent_row(intent: Intent, request: Request) -> dict[str, Any]:
+def intent_row(intent: Intent, request: Request) -> Row:
     """The row of `intents`."""
-    return {
-        "request_id": request.request_id,
-        "caller": request.caller,
-        "position": intent.position,
-        "text": intent.text,
-        "capability": intent.capability,
-        "confidence": intent.confidence,
-        "entities": [entity.to_json() for entity in intent.entities],
-        "inputs": intent.inputs,
-        "links": [asdict(link) for link in intent.links],
-        "missing": list(intent.missing),
-        "labels": list(intent.labels),
-    }
+    return (
+        request.request_id,
+        request.caller,
+        intent.position,
+        intent.text,
+        intent.capability,
+        intent.confidence,
+        [entity.to_json() for entity in intent.entities],
+        intent.inputs,
+        [asdict(link) for link in intent.links],
+        intent.missing,
+        intent.labels,
+    )
 
 
 def to_intent(row: RowMapping) -> Intent:
@@ -93,39 +122,36 @@ def to_intent(row: RowMapping) -> Intent:
     )
 
 
-def result_row(result: ResultRecord, caller: CallerId, now_ms: int) -> dict[str, Any]:
+def result_row(result: ResultRecord, caller: CallerId, now_ms: int) -> Row:
     """The row of `results`; the id's only duty is to keep the order of arrival."""
-    return {
-        "request_id": result.request_id,
-        "result_id": new_id(),
-        "caller": caller,
-        "task_id": result.task_id,
-        "attempt": result.attempt,
-        "instance_id": result.instance_id,
-        "kind": result.kind,
-        "document": result.document,
-        "recorded_ms": now_ms,
-    }
+    return (
+        result.request_id,
+        new_id(),
+        caller,
+        result.task_id,
+        result.attempt,
+        result.instance_id,
+        result.kind,
+        result.document,
+        now_ms,
+    )
 
 
-def decision_row(decision: DecisionRecord, caller: CallerId, now_ms: int) -> dict[str, Any]:
+def decision_row(decision: DecisionRecord, caller: CallerId, now_ms: int) -> Row:
     """The row of `decisions`."""
-    return {
-        "request_id": decision.request_id,
-        "position": decision.position,
-        "number": decision.number,
-        "caller": caller,
-        "document": decision.document,
-        "recorded_ms": now_ms,
-    }
+    return (
+        decision.request_id,
+        decision.position,
+        decision.number,
+        caller,
+        decision.document,
+        now_ms,
+    )
 
 
-def partial_row(partial: PartialRecord, caller: CallerId, now_ms: int) -> dict[str, Any]:
+def partial_row(partial: PartialRecord, caller: CallerId, now_ms: int) -> Row:
     """The row of `partials`."""
-    return {name: getattr(partial, name) for name in _PARTIAL_FIELDS} | {
-        "caller": caller,
-        "recorded_ms": now_ms,
-    }
+    return (*_partial_values(partial), caller, now_ms)
 
 
 def to_partial(row: RowMapping) -> PartialRecord:

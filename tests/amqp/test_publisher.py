@@ -2,15 +2,18 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 import pytest
+from aiormq import Channel
+from pamqp.header import ContentHeader
 
 from dispatcher.amqp.alongside import alongside
 from dispatcher.amqp.connection import DEFAULT_RULES, Connection
 from dispatcher.amqp.publisher import Message, Publisher
 from dispatcher.clock import SystemClock
 from dispatcher.errors import RefusedError
+from tests.amqp.builders import Broker
 
 LIMIT_S = 5
 
@@ -26,23 +29,10 @@ class HeldClock(SystemClock):
 
 
 @dataclass
-class Wire:
-    """A channel that keeps what was published, without a broker."""
-
-    expirations: list[str | None] = field(default_factory=list)
-
-    async def get_underlay_channel(self) -> "Wire":
-        return self
-
-    async def basic_publish(self, _body: bytes, *, properties: Any, **_more: object) -> None:
-        self.expirations.append(properties.expiration)
-
-
-@dataclass
 class LateConnection:
     """A connection that comes up when the test says."""
 
-    wire: Wire = field(default_factory=Wire)
+    broker: Broker = field(default_factory=Broker)
     clock: HeldClock = field(default_factory=HeldClock)
     may_open: asyncio.Event = field(default_factory=asyncio.Event)
     rules = DEFAULT_RULES
@@ -50,9 +40,18 @@ class LateConnection:
     is_blocked = False
 
     @asynccontextmanager
-    async def channels(self, *_: object, **__: object) -> AsyncIterator[tuple[Wire, ...]]:
+    async def channel(self, *_: object, **__: object) -> AsyncIterator["LateConnection"]:
         await self.may_open.wait()
-        yield (self.wire,)
+        yield self
+
+    async def get_underlay_channel(self) -> Channel:
+        return self.broker.channel
+
+    @property
+    def expirations(self) -> list[str | None]:
+        """Of what was published."""
+        heads = [head for _, head, *_ in self.broker.sent if isinstance(head, ContentHeader)]
+        return [head.properties.expiration for head in heads]
 
 
 def message(lifetime_ms: int | None) -> Message:
@@ -61,7 +60,7 @@ def message(lifetime_ms: int | None) -> Message:
 
 async def publish_late(connection: LateConnection, wanted: Message, *, late_s: float) -> None:
     """Publish; the connection comes up when `late_s` seconds passed on its clock."""
-    publisher = Publisher(cast("Connection", connection), [], channels=1)
+    publisher = Publisher(cast("Connection", connection), [])
     async with asyncio.timeout(LIMIT_S), alongside(publisher.run()), asyncio.TaskGroup() as group:
         group.create_task(publisher.publish(wanted))
         await SystemClock().sleep(0)
@@ -86,7 +85,7 @@ async def test_a_message_lives_in_the_broker_as_long_as_is_left_of_its_lifetime(
 
     await publish_late(connection, message(lifetime_ms), late_s=late_s)
 
-    assert connection.wire.expirations == [expiration]
+    assert connection.expirations == [expiration]
 
 
 async def test_a_message_whose_lifetime_ended_before_the_broker_was_there_is_refused():
@@ -97,4 +96,4 @@ async def test_a_message_whose_lifetime_ended_before_the_broker_was_there_is_ref
 
     (error,) = failed.value.exceptions
     assert isinstance(error, RefusedError)
-    assert (error.error_code, connection.wire.expirations) == ("expired", [])
+    assert (error.error_code, connection.expirations) == ("expired", [])

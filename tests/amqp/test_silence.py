@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import pytest
+from aiormq import Channel
 
 from dispatcher.amqp.alongside import alongside
 from dispatcher.amqp.connection import Connection, ConnectionRules
 from dispatcher.amqp.publisher import Message, Publisher
 from dispatcher.clock import SystemClock
 from dispatcher.errors import OutcomeUnknownError
+from tests.amqp.builders import Broker, Sent, confirm
 
 SILENCE_S = 0.05
 MESSAGE = Message(exchange="task", key="order", body=b"{}", kind="task")
@@ -25,22 +27,22 @@ class SilentConnection:
     confirm: Callable[[], bool] = lambda: False
     is_blocked: bool = False
     drops: int = 0
-    written: int = 0
     clock: SystemClock = field(default_factory=SystemClock)
     rules = ConnectionRules(call_timeout_s=SILENCE_S)
     name = "silent"
 
     @asynccontextmanager
-    async def channels(self, *_: object, **__: object) -> AsyncIterator[tuple["SilentConnection", ...]]:
-        yield (self,)
+    async def channel(self, *_: object, **__: object) -> AsyncIterator["SilentConnection"]:
+        yield self
 
-    async def get_underlay_channel(self) -> "SilentConnection":
-        return self
+    def __post_init__(self) -> None:
+        def reply(number: int, sent: Sent) -> tuple[object, ...]:
+            return confirm(number, sent) if self.confirm() else ()
 
-    async def basic_publish(self, *_: object, **__: object) -> None:
-        self.written += 1
-        if not self.confirm():
-            await asyncio.Event().wait()
+        self.broker = Broker(reply)
+
+    async def get_underlay_channel(self) -> Channel:
+        return self.broker.channel
 
     async def unblocked(self) -> None:
         await asyncio.Event().wait()
@@ -51,7 +53,7 @@ class SilentConnection:
 
 async def publish_in_turn(connection: SilentConnection, times: int) -> list[bool]:
     """Publish one message after the other; whether each was confirmed."""
-    publisher, confirmed = Publisher(cast("Connection", connection), [], channels=1), []
+    publisher, confirmed = Publisher(cast("Connection", connection), []), []
     async with alongside(publisher.run()):
         for _ in range(times):
             try:
@@ -73,7 +75,7 @@ async def test_the_connection_is_given_up_when_nothing_was_confirmed_for_as_long
 async def test_the_connection_is_kept_while_others_get_their_confirms():
     answers = iter([False, True])
     connection = SilentConnection(confirm=lambda: next(answers))
-    publisher = Publisher(cast("Connection", connection), [], channels=1)
+    publisher = Publisher(cast("Connection", connection), [])
 
     async def publish_unconfirmed() -> None:
         with pytest.raises(OutcomeUnknownError):
@@ -91,4 +93,4 @@ async def test_nothing_is_written_to_a_broker_that_reads_nothing_and_its_connect
     connection = SilentConnection(is_blocked=True)
 
     assert await publish_in_turn(connection, 2) == [False, False]
-    assert (connection.written, connection.drops) == (0, 0)
+    assert (connection.broker.sent, connection.drops) == ([], 0)

@@ -28,9 +28,9 @@ class Noting:
     async def prepare(self, agent_id):
         self._note("prepare", agent_id)
 
-    async def send(self, agent_id, task):
+    async def send(self, agent_id, task, *, bound=False):
         assert task is TASK
-        self._note("send", agent_id)
+        self._note("send", agent_id, bound)
 
     async def cancel(self, agent_id, frame):
         self._note("cancel", agent_id)
@@ -65,9 +65,10 @@ def composite(notes):
     ("agent_id", "way"), [("order", "primary"), ("faq", "http"), ("unknown to us", "primary")]
 )
 async def test_a_task_is_sent_the_way_its_agent_declared(composite, notes, agent_id, way):
-    await composite.send(AgentId(agent_id), TASK)
+    for bound in (False, True):
+        await composite.send(AgentId(agent_id), TASK, bound=bound)
 
-    assert notes == [(way, "send", agent_id)]
+    assert notes == [(way, "send", agent_id, bound) for bound in (False, True)]
 
 
 async def test_the_channel_that_an_agent_declares_is_prepared_and_no_other(composite, notes):

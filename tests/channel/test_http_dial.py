@@ -8,7 +8,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from dispatcher.channel.http_call import CallRules, HttpCaller
 from dispatcher.channel.http_policy import AddressPolicy
 from dispatcher.errors import UnroutableError
-from dispatcher.protocol.frames import TaskFrame, TaskPayload
+from dispatcher.protocol.frames import CancelFrame, TaskFrame, TaskPayload
 
 TASK = TaskFrame(
     request_id="r1",
@@ -143,3 +143,16 @@ async def test_a_name_that_changes_its_mind_is_judged_by_where_it_leads_now():
 
 async def test_a_name_that_nobody_knows_is_unroutable():
     assert await refusal("http://agent.example/", Names(), Sockets()) == "unroutable"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1"])
+async def test_a_cancellation_dials_no_forbidden_address_either(address):
+    names, sockets = Names(address), Sockets()
+    frame = CancelFrame(request_id="r1", task_id="t1", agent_id="order", reason="caller")
+    caller = HttpCaller(CallRules(), AddressPolicy(), resolver=names, open_socket=sockets)
+
+    async with caller.opened():
+        with pytest.raises(UnroutableError):
+            await caller.cancel("http://agent.example/tasks", frame)
+
+    assert (names.asked, sockets.wanted) == (["agent.example"], [])

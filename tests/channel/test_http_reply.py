@@ -104,6 +104,18 @@ def test_an_agent_without_room_is_busy_and_left_alone_as_long_as_it_asks(reply, 
     assert outcome_of(TASK, reply).pause_s == seconds
 
 
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_refusal_says_nothing_of_a_task_that_may_run_from_an_earlier_sending(status):
+    outcome = outcome_of(TASK, Reply(status=status, retry_after="7"), bound=True)
+
+    assert (outcome.frame, outcome.pause_s) == (None, 7)
+
+
+def test_any_other_reply_is_what_it_is_for_a_task_that_was_sent_before():
+    for reply in (Reply(status=200, body=result()), Reply(status=503), Reply(status=404), SILENT):
+        assert outcome_of(TASK, reply, bound=True) == outcome_of(TASK, reply)
+
+
 def test_what_is_written_on_the_agents_behalf_counts_for_this_attempt():
     frame = frame_of(Broken(code="http_cut"))
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from aiohttp import web
 
 from dispatcher.assembly.running import Running, open_dispatcher
 from dispatcher.assembly.storage import upgrade_storage
@@ -25,6 +24,7 @@ from dispatcher.sdk.task_view import TaskView
 from dispatcher.settings import Settings, load_settings
 from dispatcher.store.access import SqlAccess
 from dispatcher.store.engine import open_engine
+from tests.conformance.gate_server import serving
 
 QUERY, CANCEL = "order.query", "order.cancel"
 CREDENTIAL = "only-the-dispatcher-has-this"
@@ -148,26 +148,6 @@ async def open_direct(store_url: str, folder: Path, *, keep_s: float = 3600.0) -
         await world.register()
         await world.learn_keys()
         yield world
-
-
-@asynccontextmanager
-async def serving(gate: DirectGate) -> AsyncIterator[str]:
-    """The gate behind a real server."""
-
-    async def take(request: web.Request) -> web.Response:
-        reply = await gate.answer(request.headers, await request.read())
-        return web.Response(status=reply.status, body=reply.body, headers=reply.headers)
-
-    app = web.Application(client_max_size=2**21)
-    app.router.add_post("/tasks", take)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    host, port = runner.addresses[0][:2]
-    try:
-        yield f"http://{host}:{port}/tasks"
-    finally:
-        await runner.cleanup()
 
 
 @asynccontextmanager

@@ -17,6 +17,7 @@ from dispatcher.protocol.frames import ResultBody, ResultFrame, ResultStatus, Ta
 from tests.conformance.channel_world import DEADLINE_S, RESULT_TRIES, Recorder
 
 Answer = Callable[[TaskFrame], Awaitable[web.Response]]
+CancelAnswer = Callable[[str], Awaitable[web.Response]]
 Script = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -38,6 +39,11 @@ def result_of(task: TaskFrame, text: str = "done") -> ResultFrame:
     )
 
 
+async def gladly(_task_id: str) -> web.Response:
+    """A cancellation was taken."""
+    return web.Response(status=204)
+
+
 async def at_once(task: TaskFrame) -> web.Response:
     """The result in the reply, with the task's own text."""
     return web.Response(body=result_of(task, task.payload.text).model_dump_json())
@@ -45,17 +51,26 @@ async def at_once(task: TaskFrame) -> web.Response:
 
 @dataclass
 class Agent:
-    """Keeps what it was posted and answers as told."""
+    """Keeps what it was posted and answers as told; `on_cancel` None knows nothing of cancellations."""
 
     answer: Answer = at_once
+    on_cancel: CancelAnswer | None = gladly
     posts: list[tuple[TaskFrame, Mapping[str, str]]] = field(default_factory=list)
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    cancels: asyncio.Queue[tuple[str, Mapping[str, str]]] = field(default_factory=asyncio.Queue)
+
+    async def next_cancel(self) -> tuple[str, Mapping[str, str]]:
+        """Path and headers of the next cancellation, within the deadline."""
+        async with asyncio.timeout(DEADLINE_S):
+            return await self.cancels.get()
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[str]:
         """Its endpoint, while the block runs."""
         app = web.Application(client_max_size=2**21)
         app.router.add_post("/tasks", self._on_task)
+        if self.on_cancel is not None:
+            app.router.add_delete("/tasks/{task_id}", self._on_cancel)
         server = TestServer(app)
         await server.start_server()
         try:
@@ -68,6 +83,12 @@ class Agent:
         self.posts.append((task, request.headers))
         self.arrived.set()
         return await self.answer(task)
+
+    async def _on_cancel(self, request: web.Request) -> web.Response:
+        assert await request.read() == b""
+        assert self.on_cancel is not None
+        self.cancels.put_nowait((request.path_qs, request.headers))
+        return await self.on_cancel(request.match_info["task_id"])
 
 
 def sending(*pieces: bytes, pause_s: float = 0.0) -> Script:
@@ -138,6 +159,7 @@ async def channel_to(
     caller = HttpCaller(call or CallRules(), allowed)
     rules = HttpRules(
         calls_per_agent=per_agent,
+        cancels_per_agent=per_agent,
         send_wait_s=send_wait_s,
         results=ResultRules(requeue_pause_s=0, tries=RESULT_TRIES),
     )

@@ -10,6 +10,10 @@ import pytest
 from pydantic import TypeAdapter
 
 from dispatcher.channel.channel import Channel, Inbound
+from dispatcher.channel.composite import TaskChannel
+from dispatcher.channel.http import HttpChannel
+from dispatcher.channel.http_call import CallRules, HttpCaller
+from dispatcher.channel.http_policy import LOOPBACK, AddressPolicy
 from dispatcher.channel.in_process import InProcessChannel
 from dispatcher.channel.rabbitmq import RabbitChannel
 from dispatcher.identifiers import AgentId, InstanceId, ReplicaId, new_id
@@ -27,13 +31,16 @@ from dispatcher.protocol.frames import (
 from dispatcher.protocol.link import Link, Settlement
 from dispatcher.protocol.topology import Topology
 from dispatcher.sdk.agent import Agent
+from dispatcher.sdk.direct import DirectGate
 from dispatcher.sdk.memory_inbox import MemoryInbox
 from dispatcher.sdk.rabbitmq import RabbitLink
 from dispatcher.sdk.runtime import Runtime, RuntimeOptions, serving
 from dispatcher.sdk.task_view import TaskView
+from tests.conformance.gate_server import serving as serving_gate
 
 WAIT_S = 30.0
 TALKER = AgentId("talker")
+CREDENTIAL = "only-the-dispatcher-has-this"
 _reports: TypeAdapter[ResultFrame | SignalFrame] = TypeAdapter(ReportFrame)
 
 
@@ -113,7 +120,7 @@ class World:
     """A dispatcher, the channel between, and an agent at work."""
 
     dispatcher: Dispatcher
-    channel: Channel
+    channel: TaskChannel
     talker: Talker
 
     async def send(self, capability: str, **more: Any) -> None:
@@ -135,6 +142,12 @@ class World:
 
 @pytest.fixture(params=["in-process", "rabbitmq"])
 async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    async with linked(request) as world:
+        yield world
+
+
+@asynccontextmanager
+async def linked(request: pytest.FixtureRequest) -> AsyncIterator[World]:
     opened = in_process if request.param == "in-process" else over_rabbitmq
     url = request.getfixturevalue("amqp_url") if request.param == "rabbitmq" else ""
     dispatcher, talker = Dispatcher(), Talker()
@@ -142,6 +155,25 @@ async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
         await channel.prepare(TALKER)
         runtime = Runtime(talker.agent, link, MemoryInbox(), options=RuntimeOptions(drain_s=1.0))
         async with asyncio.timeout(2 * WAIT_S), serving(runtime):
+            yield World(dispatcher=dispatcher, channel=channel, talker=talker)
+
+
+@pytest.fixture(params=["in-process", "rabbitmq", "http"])
+async def any_world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    """Over HTTP there is no link: the agent says 202 to every task, and later how it ended."""
+    if request.param != "http":
+        async with linked(request) as world:
+            yield world
+        return
+    dispatcher, talker = Dispatcher(), Talker()
+    async with (
+        asyncio.timeout(2 * WAIT_S),
+        DirectGate(talker.agent, MemoryInbox(), credential=CREDENTIAL) as gate,
+        serving_gate(gate, later=dispatcher.inbound().on_result) as endpoint,
+    ):
+        rules, policy = CallRules(credentials={TALKER: CREDENTIAL}), AddressPolicy(allowed=LOOPBACK)
+        channel = HttpChannel(lambda _: endpoint, HttpCaller(rules, policy))
+        async with channel.open(dispatcher.inbound()):
             yield World(dispatcher=dispatcher, channel=channel, talker=talker)
 
 
@@ -196,19 +228,33 @@ def _text(reports: Sequence[ResultFrame | SignalFrame]) -> str:
 
 
 @pytest.mark.parametrize("lease_ms", [None, 60_000])
-async def test_a_cancellation_ends_the_run(world: World, lease_ms: int | None) -> None:
-    await world.send("talk.on", lease_ms=lease_ms)
-    await world.talker.began.wait()
-    cancel = CancelFrame(request_id="request", task_id="task", agent_id=TALKER, reason="caller")
+async def test_a_cancellation_ends_the_run(any_world: World, lease_ms: int | None) -> None:
+    await any_world.send("talk.on", lease_ms=lease_ms)
+    await any_world.talker.began.wait()
 
-    result = await asyncio.wait_for(_cancelled(world, cancel), WAIT_S)
+    result = await asyncio.wait_for(_cancelled(any_world), WAIT_S)
 
     assert isinstance(result, ResultFrame)
     assert (result.error_code, result.can_retry) == ("cancelled", False)
 
 
-async def _cancelled(world: World, cancel: CancelFrame) -> ResultFrame | SignalFrame:
+async def test_what_was_cancelled_before_it_came_does_not_run(any_world: World) -> None:
+    await any_world.send("talk.on")
+    await any_world.talker.began.wait()
+    await asyncio.wait_for(_cancelled(any_world), WAIT_S)
+    any_world.talker.began.clear()
+
+    await any_world.send("talk.on", attempt=2, token="another-token-of-16", idempotency_key="request:1")  # noqa: S106
+    result = (await any_world.dispatcher.until_result())[-1]
+
+    assert isinstance(result, ResultFrame)
+    assert (result.error_code, result.attempt) == ("cancelled", 2)
+    assert not any_world.talker.began.is_set()
+
+
+async def _cancelled(world: World) -> ResultFrame | SignalFrame:
     """The result after a cancellation; one that the agent was not there for yet is sent again."""
+    cancel = CancelFrame(request_id="request", task_id="task", agent_id=TALKER, reason="caller")
     while True:
         await world.channel.cancel(TALKER, cancel)
         try:

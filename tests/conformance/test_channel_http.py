@@ -9,10 +9,9 @@ from aiohttp import web
 
 from dispatcher.channel.http_call import CallRules
 from dispatcher.channel.http_policy import AddressPolicy
-from dispatcher.clock import SystemClock
 from dispatcher.errors import OutcomeUnknownError, RefusedError, TooLargeError, UnroutableError
 from dispatcher.identifiers import AgentId
-from dispatcher.protocol.frames import CancelFrame, ResultFrame, ResultStatus
+from dispatcher.protocol.frames import ResultStatus
 from dispatcher.protocol.link import Settlement
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
 from tests.conformance.channel_world import DEADLINE_S, ORDER, RESULT_TRIES, task
@@ -124,59 +123,6 @@ async def test_an_agent_that_is_not_reached_soon_holds_no_sender_and_surely_did_
     assert (result.status, result.error_code) == (ResultStatus.BUSY, "unroutable")
 
 
-async def test_a_cancelled_task_is_hung_up_on_and_no_other():
-    agent, may_answer = Agent(), asyncio.Event()
-
-    async def answer(frame):
-        await may_answer.wait()
-        return await at_once(frame)
-
-    agent.answer = answer
-    async with agent.serving() as endpoint, channel_to(endpoint) as world:
-        await world.channel.send(ORDER, task("cancelled"))
-        await world.channel.send(ORDER, task("other").model_copy(update={"task_id": "other"}))
-        cancel = CancelFrame(request_id="request", task_id="task", agent_id=ORDER, reason="caller")
-        await world.channel.cancel(ORDER, cancel)
-        may_answer.set()
-
-        assert (await world.result()).result.text == "other"
-    assert len(world.received.results) == 1
-
-
-async def test_a_cancelled_call_gives_its_place_back_and_is_no_failure_of_the_agent():
-    agent, held = Agent(), asyncio.Event()
-
-    async def answer(frame):
-        if frame.payload.text == "held":
-            await held.wait()
-        return await at_once(frame)
-
-    agent.answer = answer
-    async with agent.serving() as endpoint, channel_to(endpoint, per_agent=1) as world:
-        await world.channel.send(ORDER, task("held"))
-        with pytest.raises(RefusedError):
-            await world.channel.send(ORDER, task("no place"))
-        cancel = CancelFrame(request_id="request", task_id="task", agent_id=ORDER, reason="caller")
-        await world.channel.cancel(ORDER, cancel)
-        async with asyncio.timeout(DEADLINE_S):
-            await _sent_as_soon_as_there_is_a_place(world.channel, task("next"))
-        await world.result()
-        held.set()
-
-    assert [ResultFrame.model_validate_json(body).result.text for body in world.received.results] == ["next"]
-
-
-async def test_cancelling_a_task_that_the_agent_took_for_later_reaches_nobody():
-    agent = Agent(answering(status=202))
-    async with agent.serving() as endpoint, channel_to(endpoint, per_agent=1) as world:
-        await world.channel.send(ORDER, task("later"))
-        await agent.arrived.wait()
-        cancel = CancelFrame(request_id="request", task_id="task", agent_id=ORDER, reason="caller")
-        await world.channel.cancel(ORDER, cancel)
-
-    assert (len(agent.posts), world.received.results) == (1, [])
-
-
 async def test_an_agent_without_an_endpoint_gets_nothing():
     async with channel_to(None) as world:
         with pytest.raises(UnroutableError):
@@ -203,6 +149,30 @@ async def test_a_busy_agent_is_left_alone_for_as_long_as_it_asked(status):
             await world.channel.send(ORDER, task("second"))
 
     assert (result.status, refused.value.error_code, len(agent.posts)) == (ResultStatus.BUSY, "busy", 1)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_refusal_is_not_told_of_a_task_that_may_run_from_an_earlier_sending(status):
+    agent = Agent(answering(status=status, headers={"Retry-After": "0"}))
+    async with agent.serving() as endpoint, channel_to(endpoint) as world:
+        await world.channel.send(ORDER, task("sent before"), bound=True)
+        await agent.arrived.wait()
+        agent.answer = at_once
+        await world.channel.send(ORDER, task("next"), bound=True)
+
+        assert (await world.result()).result.text == "next"
+    assert len(world.received.results) == 1
+
+
+async def test_that_an_agent_is_not_reached_is_not_told_of_a_task_that_may_run_from_before():
+    with stuck_server() as endpoint:
+        async with channel_to(endpoint, call=taking(connect_s=0.2), send_wait_s=0.05) as world:
+            await world.channel.send(ORDER, task("sent before"), bound=True)
+            await world.channel.send(ORDER, task("next"))
+
+            result = await world.result()
+    assert result.error_code == "unroutable"
+    assert len(world.received.results) == 1
 
 
 async def test_a_redirect_is_not_followed():
@@ -305,15 +275,6 @@ def stuck_server():
             client.settimeout(0)
             client.connect_ex(address)
         yield f"http://127.0.0.1:{address[1]}/tasks"
-
-
-async def _sent_as_soon_as_there_is_a_place(channel, frame):
-    """A call that was cut ends a little later."""
-    while True:
-        try:
-            return await channel.send(ORDER, frame)
-        except RefusedError:
-            await SystemClock().sleep(0.01)
 
 
 async def _send_for_ever(channel):

@@ -6,7 +6,7 @@ import pytest
 from dispatcher.errors import ConfigurationError
 from dispatcher.identifiers import AgentId, Capability
 from dispatcher.routing.faiss_index import FaissIndex
-from dispatcher.routing.index import ExactIndex
+from dispatcher.routing.index import NOT_SEARCHED, ExactIndex
 from dispatcher.routing.slots import Key
 
 DIMENSIONS = 24
@@ -31,9 +31,20 @@ def _fill(index, vectors):
         index.put(_key(number), vector, "encoder")
 
 
+def _by_key(index, vectors):
+    """The vectors of `_fill` in the index's order."""
+    return np.stack([vectors[int(key.agent_id.removeprefix("agent-"))] for key in index.keys])
+
+
+def _positions(scores):
+    """Of those within the limit, best first, for each row."""
+    order = np.argsort(-scores, axis=1, kind="stable")
+    return [[at for at in row if one[at] > NOT_SEARCHED] for row, one in zip(order, scores, strict=True)]
+
+
 def _found(index, query, limit=5):
-    hits = index.search(query[None, :], "encoder", limit)
-    return [index.keys[position] for position in hits.positions[0]]
+    (positions,) = _positions(index.scores(query[None, :], "encoder", limit))
+    return [index.keys[position] for position in positions]
 
 
 @pytest.mark.parametrize("limit", [1, 7, 200, 500])
@@ -43,10 +54,21 @@ def test_it_equals_the_exact_index_on_random_data(index, limit):
     _fill(exact, _vectors(200))
     queries = _vectors(9, seed=2)
 
-    found, wanted = index.search(queries, "encoder", limit), exact.search(queries, "encoder", limit)
+    found, wanted = index.scores(queries, "encoder", limit), exact.scores(queries, "encoder", limit)
 
-    assert found.positions.tolist() == wanted.positions.tolist()
-    np.testing.assert_allclose(found.scores, wanted.scores, atol=2e-6)
+    assert _positions(found) == _positions(wanted)
+    assert {len(row) for row in _positions(found)} == {min(limit, 200)}
+    np.testing.assert_allclose(found, wanted, atol=2e-6)
+
+
+def test_the_best_within_the_limit_are_those_of_all(index):
+    _fill(index, _vectors(200))
+    queries = _vectors(40, seed=2)
+
+    few, every = index.scores(queries, "encoder", 7), index.scores(queries, "encoder", 200)
+
+    assert _positions(few) == [row[:7] for row in _positions(every)]
+    np.testing.assert_allclose(every, queries @ _by_key(index, _vectors(200)).T, atol=2e-6)
 
 
 def test_it_equals_the_exact_index_after_many_changes(index):
@@ -59,10 +81,10 @@ def test_it_equals_the_exact_index_after_many_changes(index):
                 one.remove(_key(number + 1))
     query = _vectors(1, seed=4)
 
-    found, wanted = index.search(query, "encoder", 60), exact.search(query, "encoder", 60)
+    found, wanted = index.scores(query, "encoder", 60), exact.scores(query, "encoder", 60)
 
     assert index.keys == exact.keys == tuple(sorted(exact.keys))
-    assert found.positions.tolist() == wanted.positions.tolist()
+    assert _positions(found) == _positions(wanted)
 
 
 def test_ties_go_by_key_whatever_the_order_of_arrival(index):
@@ -82,10 +104,9 @@ def test_a_replaced_key_is_found_by_its_new_vector_only(index):
 
     index.put(_key(1), new, "encoder")
 
-    hits = index.search(new[None, :], "encoder", 1)
     assert len(index.keys) == 2
-    assert hits.scores[0, 0] == pytest.approx(1, abs=1e-5)
-    assert index.search(old[None, :], "encoder", 1).scores[0, 0] < 0.99
+    assert index.scores(new[None, :], "encoder", 1).max() == pytest.approx(1, abs=1e-5)
+    assert index.scores(old[None, :], "encoder", 1).max() < 0.99
 
 
 def test_a_removed_key_is_gone_and_removing_it_again_changes_nothing(index):
@@ -99,15 +120,13 @@ def test_a_removed_key_is_gone_and_removing_it_again_changes_nothing(index):
 
 
 def test_an_empty_index_finds_nothing(index):
-    hits = index.search(_vectors(2), "encoder", 5)
-
-    assert hits.positions.shape == hits.scores.shape == (2, 0)
+    assert index.scores(_vectors(2), "encoder", 5).shape == (2, 0)
 
 
 def test_no_queries_give_no_rows(index):
     _fill(index, _vectors(3))
 
-    assert index.search(np.zeros((0, DIMENSIONS), dtype=np.float32), "encoder", 2).positions.shape == (0, 2)
+    assert index.scores(np.zeros((0, DIMENSIONS), dtype=np.float32), "encoder", 2).shape == (0, 3)
 
 
 def test_vectors_of_another_encoder_or_length_are_refused(index):
@@ -118,7 +137,7 @@ def test_vectors_of_another_encoder_or_length_are_refused(index):
     with pytest.raises(ConfigurationError, match="with 23"):
         index.put(_key(1), vector[:-1], "encoder")
     with pytest.raises(ConfigurationError, match="another"):
-        index.search(vector[None, :], "another", 1)
+        index.scores(vector[None, :], "another", 1)
     assert index.keys == ()
 
 

@@ -1,6 +1,7 @@
 """Small states and parts for tests of the dispatch rules."""
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from dispatcher.dispatch.accept import Arrival, first_step
@@ -67,6 +68,7 @@ class Agents:
         intent: Intent,
         task: Task,
         tried: frozenset[AgentId],
+        inputs: Mapping[str, object] | None = None,
     ) -> Assignment:
         left = [agent for agent in self.agents if agent not in tried] or self.agents
         made = decision(left[0] if left else None, self.outcome)

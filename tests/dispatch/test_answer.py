@@ -72,25 +72,25 @@ def test_parts_show_result_or_error_and_the_time_taken() -> None:
 
     (part,) = parts(done)
 
-    assert part.result == {"text": "done", "data": {"amount": 12.5}}
-    assert part.error is None
-    assert part.elapsed_ms == 40
-    assert part.attempts == 1
+    assert part["result"] == {"text": "done", "data": {"amount": 12.5}}
+    assert part["error"] is None
+    assert part["elapsed_ms"] == 40
+    assert part["attempts"] == 1
 
 
 def test_an_out_of_scope_part_names_no_capability() -> None:
     (part,) = parts(accepted(by=assigner(Agents(outcome=Outcome.OUT_OF_SCOPE))))
 
-    assert part.capability is None
-    assert part.error is not None
-    assert part.error["code"] == "out_of_scope"
+    assert part["capability"] is None
+    assert part["error"] is not None
+    assert part["error"]["code"] == "out_of_scope"
 
 
 def test_a_part_still_open_has_no_elapsed_time() -> None:
     (part,) = parts(accepted())
 
-    assert part.elapsed_ms is None
-    assert part.status is TaskStatus.OPEN
+    assert part["elapsed_ms"] is None
+    assert part["status"] is TaskStatus.OPEN
 
 
 @pytest.mark.parametrize("text", ['{"raw": 1}', " [1, 2]", "[]"])
@@ -149,3 +149,12 @@ def test_nobody_is_told_to_repeat_what_may_have_been_done() -> None:
     task = replace(task_of(accepted()), status=TaskStatus.OUTCOME_UNKNOWN, error_code="timeout")
 
     assert "please check before you try again" in part_sentence("en", task, (intent(0),))
+
+
+def test_an_open_part_tells_how_far_its_attempt_is_and_an_ended_one_no_more() -> None:
+    silent = accepted()
+    said = {"fraction": 0.25, "note": "a quarter"}
+    at_work = replace(silent, attempts=(replace(newest(silent), progress=said),))
+    done = settle(at_work, NOW, result(newest(at_work)), assigner()).state
+
+    assert [parts(state)[0]["progress"] for state in (silent, at_work, done)] == [None, said, None]

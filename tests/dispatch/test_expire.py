@@ -152,7 +152,7 @@ def test_a_replica_whose_claim_is_over_can_say_nothing_about_the_attempt() -> No
 
 def test_an_agent_that_may_not_run_it_twice_is_no_second_choice() -> None:
     class Mixed(Agents):
-        def __call__(self, request, intent, task, tried):
+        def __call__(self, request, intent, task, tried, inputs=None):
             made = super().__call__(request, intent, task, tried)
             return replace(made, idempotent=made.decision.agent_id == "a1")
 

@@ -18,7 +18,7 @@ from tests.faults.trial import Report
 
 LOCKED_S = 14.0
 BUSY_S = 12.0
-"""SQLite waits 10 s for a lock; its caller hears of it soon after."""
+"""A group of writes waits 5 s for the lock, and so may one before it; their callers hear of it soon after."""
 SMALL_DISK, LARGE_DISK = "1m", "64m"
 INBOX = "inbox-ada.db"
 PAGE = 4096
@@ -56,7 +56,7 @@ async def locked_for_long(solo: Solo) -> None:
         began = solo.clock.monotonic()
         async with asyncio.TaskGroup() as group:
             for order in orders:
-                group.create_task(solo.load.post(order, tries=1))
+                group.create_task(solo.load.post(order, tries=1, seconds=BUSY_S))
             await solo.clock.sleep(LOCKED_S)
     solo.heal()
     refused = [event for event in solo.load.events if isinstance(event, Refused)]

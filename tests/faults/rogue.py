@@ -28,6 +28,8 @@ SAFE, ONCE, ALONE, BRIEF = "http.safe", "http.once", "http.alone", "http.brief"
 LIMIT_MS = {SAFE: 20_000, ONCE: 20_000, ALONE: 20_000, BRIEF: 2_000}
 OFFERED = {BAD: (SAFE, ONCE, ALONE, BRIEF), GOOD: (SAFE, ONCE)}
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
+TAKEN = b"HTTP/1.1 202 Accepted\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+UNKNOWN = b"HTTP/1.1 405 Method Not Allowed\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 CHUNK = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
 LATE_S = 3.0
 
@@ -42,12 +44,12 @@ class Rogue:
         self.running = 0
 
     async def on_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Take one task and do to it what it says; whoever only looks gets an answer."""
+        """Take one task and do to it what it says; it knows nothing of looks and cancellations."""
         self.running += 1
         try:
             task = await _read_task(reader)
             if task is None:
-                await _send(writer, b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n")
+                await _send(writer, UNKNOWN)
                 return
             act = str(task.context.data.get("act") or "answer") if self._name == BAD else "answer"
             await ACTS[act](self, task, writer)
@@ -130,14 +132,14 @@ class Rogue:
 
     async def call_back_late(self, task: TaskFrame, writer: asyncio.StreamWriter) -> None:
         """202, and the result when nobody waits any more."""
-        await _send(writer, b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
+        await _send(writer, TAKEN)
         frame = self.run(task)
         await self._clock.sleep(LATE_S)
         await self._post(task, frame)
 
     async def contradict(self, task: TaskFrame, writer: asyncio.StreamWriter) -> None:
         """202, then the result, the result again, another one, and one with a token of its own making."""
-        await _send(writer, b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
+        await _send(writer, TAKEN)
         frame = self.run(task)
         other = frame.model_copy(update={"result": ResultBody(text="something else")})
         forged = other.model_copy(update={"token": "f" * len(task.token)})
@@ -193,7 +195,7 @@ def _packed() -> bytes:
 
 async def _read_task(reader: asyncio.StreamReader) -> TaskFrame | None:
     head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-    if head.startswith("get "):
+    if not head.startswith("post "):
         return None
     length = next(line for line in head.split("\r\n") if line.startswith("content-length:"))
     return TaskFrame.model_validate_json(await reader.readexactly(int(length.partition(":")[2])))

@@ -18,7 +18,6 @@ from dispatcher.dispatch.request import (
 from dispatcher.errors import DispatcherError, RegistrationError, RequestError
 from dispatcher.gateway.app import create_app
 from dispatcher.gateway.parts import GatewayParts, GatewayRules
-from dispatcher.gateway.reply import encode
 from dispatcher.identifiers import (
     AgentId,
     CallerId,
@@ -38,6 +37,7 @@ from dispatcher.registry.access import Identity, Role
 from dispatcher.registry.agent import Agent, AgentStatus, InboxKind, Liveness
 from dispatcher.registry.description import AgentDescription, InstanceDescription
 from dispatcher.routing.decision import Candidate, Decision, Outcome, Rejection, Weights
+from dispatcher.routing.record import decision_document
 from tests.gateway.documented import check_documented, check_problem
 from tests.gateway.stub_dead import StubDeadLetters
 from tests.gateway.stub_ranking import CapabilityRank, Ranking
@@ -382,7 +382,7 @@ def published():
 
 def record(position=0, number=1, capability=ORDER):
     """A stored decision."""
-    document = encode(decision(capability)).decode()
+    document = decision_document(decision(capability))
     return DecisionRecord(request_id=RequestId("r1"), position=position, number=number, document=document)
 
 

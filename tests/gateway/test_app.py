@@ -7,6 +7,7 @@ import pytest
 from dispatcher import errors
 from dispatcher.gateway.models import HealthReply, ReadyReply
 from dispatcher.gateway.problem import kind_of
+from dispatcher.gateway.receive import ARRIVED
 from tests.gateway.stubs import ADMIN, ALICE, SECRET, Api
 
 USER_TEXT = "zq7-user-text"
@@ -117,6 +118,28 @@ async def test_a_body_that_does_not_come_is_given_up(api):
     assert sent[0]["status"] == 408
 
 
+async def test_a_body_that_the_server_has_all_of_is_not_waited_for(api):
+    raw = b'{"message": "hi"}'
+    sent = await _raw(api, _never, {ARRIVED: {"body": lambda scope: raw}})
+
+    assert sent[0]["status"] == 200
+    assert api.dispatcher.submitted[0].message == "hi"
+
+
+async def test_a_body_that_the_server_has_all_of_may_be_too_large(api):
+    api.open(max_body_bytes=10)
+    sent = await _raw(api, _never, {ARRIVED: {"body": lambda scope: b"x" * 11}})
+
+    assert sent[0]["status"] == 413
+
+
+async def test_a_body_that_the_server_still_waits_for_is_waited_for(api):
+    api.open(body_timeout_s=0.01)
+    sent = await _raw(api, _never, {ARRIVED: {"body": lambda scope: None}})
+
+    assert sent[0]["status"] == 408
+
+
 async def test_a_client_that_goes_away_is_no_error_of_ours(api, caplog):
     async def gone():
         return {"type": "http.disconnect"}
@@ -130,7 +153,7 @@ async def _never():
     return await asyncio.Event().wait()
 
 
-async def _raw(api, receive):
+async def _raw(api, receive, extensions=None):
     sent = []
 
     async def send(message):
@@ -149,6 +172,7 @@ async def _raw(api, receive):
         "headers": [(b"content-type", b"application/json"), (b"authorization", b"Bearer ard_alice")],
         "client": ("127.0.0.1", 1),
         "server": ("127.0.0.1", 2),
+        "extensions": extensions or {},
     }
     await api.app(scope, receive, send)
     return sent

@@ -1,3 +1,4 @@
+import hashlib
 import json
 
 import pytest
@@ -48,6 +49,21 @@ def test_the_digest_does_not_depend_on_the_order_of_names(document):
     turned = dict(reversed(document.items()))
 
     assert digest_document(turned) == digest_document(document)
+
+
+@settings(deadline=None)
+@given(DOCUMENTS)
+def test_digests_are_those_that_were_stored_before(document):
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    assert digest_document(document) == hashlib.sha256(canonical.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("number", [1e16, 1e-5, 1e22, -0.0, 5e-324, 0.1])
+def test_floats_are_spelled_in_digests_as_before(number):
+    digest = hashlib.sha256(f'{{"a":[{{"b":{number!r}}}]}}'.encode()).hexdigest()
+
+    assert digest_document({"a": [{"b": number}]}) == digest
 
 
 def test_documents_that_differ_have_different_digests():

@@ -2,18 +2,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dispatcher.identifiers import Capability
-from dispatcher.intents.assemble import CapabilitySchema, RankedPiece, build_plan
+from dispatcher.intents.assemble import RankedPiece, build_plan
+from dispatcher.intents.input_field import InputField, input_fields
 from dispatcher.intents.plan import Entity, EntityKind, Piece
 
 OPTIONAL_NUMBER: dict[str, object] = {"anyOf": [{"type": "number"}, {"type": "null"}], "default": None}
 
 
-def _schema(capability: str, properties: dict[str, object], *required: str) -> CapabilitySchema:
-    return CapabilitySchema(
-        capability=Capability(capability),
-        input_schema={"type": "object", "properties": properties, "required": list(required)},
-        output_schema={},
-    )
+def _schema(
+    capability: str, properties: dict[str, object], *required: str
+) -> tuple[Capability, tuple[InputField, ...]]:
+    schema = {"type": "object", "properties": properties, "required": list(required)}
+    return Capability(capability), input_fields(schema)
 
 
 def _piece(capability: str | None, start: int = 0, end: int = 10) -> RankedPiece:
@@ -30,7 +30,7 @@ def _entity(kind: EntityKind, value: str | float, start: int) -> Entity:
 def _plan(pieces, *schemas, entities=(), context=None):
     return build_plan(
         pieces,
-        schemas={schema.capability: schema for schema in schemas},
+        fields=dict(schemas),
         entities=entities,
         context=context or {},
         language="zh",

@@ -144,3 +144,15 @@ def test_entities_are_slices_in_order_on_any_day(text, language, today):
     edges = [edge for entity in entities for edge in (entity.start, entity.end)]
     assert edges == sorted(edges)
     assert all(entity.text == text[entity.start : entity.end] for entity in entities)
+
+
+WORDS = st.lists(FRAGMENTS.filter(lambda one: not any(map(str.isdigit, one))), max_size=25).map("".join)
+
+
+@given(WORDS | st.text(st.characters(exclude_categories=["Nd"]), max_size=80), st.dates())
+def test_a_text_without_digits_is_read_as_if_some_stood_behind_it(text, today):
+    alone, before_digits = (
+        extract_entities(words, language="zh", today=today) for words in (text, f"{text}。。。7")
+    )
+
+    assert alone == before_digits

@@ -22,7 +22,8 @@ def seen(instance, *, at=100.0, running=None):
 
 
 def summary(*observations, attempts_open=0, now=100.0):
-    return summarise(observations, max_load=8, attempts_open=attempts_open, now=now, rules=RULES)
+    found = summarise(observations, now=now, rules=RULES)
+    return found.status(max_load=8, attempts_open=attempts_open)
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,12 @@ class MemoryDirectory:
     agents: list[Agent] = field(default_factory=list)
     statuses: dict[AgentId, AgentStatus] = field(default_factory=dict)
     successes: dict[AgentId, float] = field(default_factory=dict)
+    _grouped: tuple[tuple[Agent, ...], Mapping[Capability, Sequence[Agent]]] = field(default=((), {}))
 
     def group(self, capability: Capability) -> Sequence[Agent]:
-        return list(self._groups().get(capability, ()))
+        if self._grouped[0] != tuple(self.agents):
+            self._grouped = (tuple(self.agents), self._groups())
+        return self._grouped[1].get(capability, ())
 
     def status(self, agent_id: AgentId) -> AgentStatus:
         return self.statuses.get(agent_id, IDLE)

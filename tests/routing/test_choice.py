@@ -8,12 +8,23 @@ import pytest
 from dispatcher.identifiers import AgentId, Capability
 from dispatcher.protocol.declaration import Hours
 from dispatcher.registry.agent import AgentStatus, Liveness
-from dispatcher.routing.candidates import Contenders
 from dispatcher.routing.choice import Choice, Registry
 from dispatcher.routing.curve import Curve
 from dispatcher.routing.decision import Outcome, Rejection, Weights
 from dispatcher.routing.ranking import CapabilityScore, Ranking
 from dispatcher.routing.rules import RoutingRules
+from dispatcher.routing.score import composite
+
+
+class StoppedClock:
+    """A decision takes no time: equal decisions stay equal."""
+
+    def monotonic(self):
+        return 0.0
+
+    async def sleep(self, seconds):
+        raise NotImplementedError
+
 
 REGISTRY = Registry(
     similarity=Curve(slope=10, intercept=-3), keys=5, encoder_id="encoder", version=3, calibration="self"
@@ -59,9 +70,8 @@ def registered(directory, an_agent, a_capability):
 @pytest.fixture
 def decide(directory, a_query):
     def call(ranking=RANKING, rules=None, **query):
-        chosen = rules or RoutingRules()
-        choice = Choice(contenders=Contenders(directory=directory, rules=chosen), rules=chosen)
-        return choice.decide(a_query(**query), ranking, REGISTRY)
+        choice = Choice(directory, rules or RoutingRules(), REGISTRY, StoppedClock())
+        return choice.decide(a_query(**query), ranking)
 
     return call
 
@@ -95,6 +105,23 @@ def test_every_factor_of_the_score_is_kept(decide, directory):
     assert (first.cosine, first.success, first.headroom) == pytest.approx((0.8, 0.6, 0.7))
     assert first.similarity == pytest.approx(float(REGISTRY.similarity(np.array(0.7))))
     assert first.score == pytest.approx(0.5 * first.similarity + 0.3 * 0.6 + 0.2 * 0.7)
+
+
+def test_the_factors_of_every_candidate_are_those_of_the_moment(directory, a_query):
+    choice, weights = Choice(directory, RoutingRules(), REGISTRY, StoppedClock()), Weights()
+    for running, success in ((0, 0.8), (4, 0.3), (7, 0.9)):
+        for agent in directory.agents:
+            directory.statuses[agent.agent_id] = replace(IDLE, running=running)
+            directory.successes[agent.agent_id] = success
+
+        decision = choice.decide(a_query(), RANKING)
+
+        cosines = [cosine for entry in RANKING.capabilities for cosine in entry.agent_cosines.values()]
+        assert sorted(one.cosine for one in decision.candidates) == sorted(cosines)
+        for one in decision.candidates:
+            assert one.similarity == float(REGISTRY.similarity(np.array(one.cosine - RANKING.contrast)))
+            assert (one.success, one.headroom) == (success, 1 - running / 10)
+            assert one.score == composite(weights, one.similarity, one.success, one.headroom)
 
 
 def test_load_and_success_choose_within_the_group_only(decide, directory):
@@ -205,6 +232,18 @@ def test_an_unknown_capability_is_unavailable(decide):
 
     assert (decision.outcome, decision.reason) == (Outcome.UNAVAILABLE, "unknown_capability")
     assert decision.candidates == ()
+
+
+def test_agents_of_near_capabilities_are_on_record_where_the_wished_one_is_gone(decide, directory):
+    directory.agents[:] = directory.agents[2:]
+
+    decision = decide(rules=RoutingRules(margin=0.05, group_kept=1))
+
+    assert (decision.outcome, decision.reason) == (Outcome.UNAVAILABLE, "unknown_capability")
+    assert _reasons(decision)["refund", "c"] is Rejection.OTHER_CAPABILITY
+    directory.agents[:0] = [replace(directory.agents[0], agent_id=AgentId("a"))]
+    again = decide(rules=RoutingRules(margin=0.05, group_kept=1))
+    assert again.left_out == {"other_capability": 3}
 
 
 def test_nothing_registered_is_out_of_scope(decide):

@@ -1,15 +1,15 @@
 """Each step of the funnel has its reason, and the first that fails is the one given."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import pytest
 
 from dispatcher.identifiers import AgentId, Capability
 from dispatcher.protocol.declaration import Hours
-from dispatcher.registry.agent import AgentStatus, Liveness
+from dispatcher.registry.agent import Agent, AgentStatus, Liveness
 from dispatcher.routing.decision import Rejection
-from dispatcher.routing.eligibility import Demand, Prospect, is_open, rejections
+from dispatcher.routing.eligibility import Demand, is_open, rejections
 from dispatcher.routing.slots import Key
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
@@ -19,11 +19,20 @@ DEMAND = Demand(
 IDLE = AgentStatus(liveness=Liveness.ALIVE, capacity=10, running=0, draining=False)
 
 
+@dataclass(frozen=True)
+class Stub:
+    """Fulfils `eligibility.Prospect`."""
+
+    key: Key
+    agent: Agent
+    status: AgentStatus
+
+
 @pytest.fixture
 def prospect(an_agent, a_capability):
-    def build(name="a", status=IDLE, **declared) -> Prospect:
+    def build(name="a", status=IDLE, **declared) -> Stub:
         agent = an_agent(name, a_capability("c", "does it"), **declared)
-        return Prospect(key=Key(Capability("c"), agent.agent_id), agent=agent, status=status)
+        return Stub(key=Key(Capability("c"), agent.agent_id), agent=agent, status=status)
 
     return build
 

@@ -1,18 +1,29 @@
 """The highest score wins; suspects come last; ties go by agent id."""
 
+from dataclasses import dataclass
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dispatcher.identifiers import AgentId, Capability
-from dispatcher.routing.policy import Scored, highest_score
+from dispatcher.routing.policy import highest_score
 from dispatcher.routing.slots import Key
 
 
-def _scored(agent: str, score: float, *, suspect: bool = False) -> Scored:
-    return Scored(key=Key(Capability("c"), AgentId(agent)), score=score, is_suspect=suspect)
+@dataclass(frozen=True)
+class Stub:
+    """Fulfils `policy.Scored`."""
+
+    key: Key
+    score: float
+    is_suspect: bool
 
 
-def _chosen(*candidates: Scored, floor: float = 0.35) -> str | None:
+def _scored(agent: str, score: float, *, suspect: bool = False) -> Stub:
+    return Stub(key=Key(Capability("c"), AgentId(agent)), score=score, is_suspect=suspect)
+
+
+def _chosen(*candidates: Stub, floor: float = 0.35) -> str | None:
     found = highest_score(candidates, floor)
     return found.key.agent_id if found else None
 

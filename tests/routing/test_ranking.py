@@ -7,8 +7,9 @@ import pytest
 
 from dispatcher.identifiers import AgentId, Capability
 from dispatcher.routing.calibration import Calibration
-from dispatcher.routing.catalogue import NOT_SEARCHED, Table
+from dispatcher.routing.catalogue import Table
 from dispatcher.routing.curve import Curve
+from dispatcher.routing.index import NOT_SEARCHED
 from dispatcher.routing.ranking import Ranker, total_scores
 from dispatcher.routing.rules import RoutingRules
 from dispatcher.routing.slots import Key

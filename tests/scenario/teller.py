@@ -27,6 +27,17 @@ async def tell(task: TaskView) -> str:
     return f"{os.getpid()}: {task.user_id} will travel"
 
 
+@agent.handler("fortune.brood", description="Broods over fortunes until it is told to stop.")
+async def brood() -> str:
+    """No fortune at all."""
+    print("brooding", flush=True)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        print("stopped brooding", flush=True)
+    return "nothing"
+
+
 def application(gate: DirectGate) -> FastAPI:
     """One endpoint, behind the gate."""
     app = FastAPI()
@@ -35,6 +46,10 @@ def application(gate: DirectGate) -> FastAPI:
     async def tasks(request: Request) -> Response:
         reply = await gate.answer(request.headers, await request.body())
         return Response(reply.body, reply.status, dict(reply.headers))
+
+    @app.delete("/tasks/{task_id}")
+    async def cancel(request: Request, task_id: str) -> Response:
+        return Response(status_code=gate.cancel(request.headers, task_id).status)
 
     return app
 

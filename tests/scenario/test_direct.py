@@ -1,4 +1,4 @@
-"""The only gateway is killed, and a caller still gets its answers."""
+"""An agent over HTTP in a process of its own: it outlives its only gateway, and stops when it is told to."""
 
 import asyncio
 import json
@@ -56,3 +56,14 @@ async def test_a_killed_gateway_leaves_its_agents_to_its_callers(gateway, url, t
     assert [one["answer"] for one in (usual, direct)] == [
         f"{teller.pid}: {user} will travel" for user in ("u1", "u2")
     ]
+
+
+async def test_a_cancelled_request_stops_its_handler(url, teller) -> None:
+    async with Client(url) as client:
+        open_still = await client.chat("hello", capability="fortune.brood", wait_s=0.0)
+        await asyncio.to_thread(teller.wait_for, "^brooding")
+
+        cancelled = await client.cancel(open_still["request_id"])
+        await asyncio.to_thread(teller.wait_for, "stopped brooding")
+
+    assert (open_still["status"], cancelled["status"]) == ("open", "cancelled")

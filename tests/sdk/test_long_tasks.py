@@ -166,7 +166,7 @@ async def begun(inbox: SqliteInbox, task: TaskFrame, outcome: Outcome | None) ->
         )
     )
     if outcome is not None:
-        await inbox.finish(task.idempotency_key, "instance-1", outcome.encode(), retryable=False)
+        await inbox.finish(task.idempotency_key, "instance-1", outcome.encoded, retryable=False)
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,14 @@ def test_log_lines_show_the_event_with_its_facts():
     assert line.endswith("INFO task.done capability=work.do")
 
 
+def test_log_lines_begin_with_local_time_to_the_millisecond():
+    formatter, record = LogLine(), logging.LogRecord("x", logging.INFO, __file__, 1, "task.done", (), None)
+    usual = logging.Formatter("%(asctime)s %(levelname)s %(message)s")
+
+    for record.created, record.msecs in [(1e9, 0.0), (1e9 + 0.5, 500.0), (1e9 + 61.007, 7.0)]:
+        assert formatter.format(record) == usual.format(record)
+
+
 def test_log_lines_keep_tracebacks():
     error = ValueError("why")
     record = logging.LogRecord("x", logging.ERROR, __file__, 1, "task.failed", (), (ValueError, error, None))

@@ -1,7 +1,11 @@
 """The bounds of the inbox in memory (I9)."""
 
+import tracemalloc
+
+import pytest
+
 from dispatcher.sdk.inbox import Claim, Verdict
-from dispatcher.sdk.memory_inbox import MemoryInbox
+from dispatcher.sdk.memory_inbox import MAX_BYTES, MAX_KEYS, MemoryInbox
 
 
 def claim(key: str) -> Claim:
@@ -43,6 +47,18 @@ async def test_outcomes_are_bounded_by_their_bytes():
     assert (await inbox.claim(claim("b"))).verdict is Verdict.REPLAY
     assert (await inbox.claim(claim("c"))).verdict is Verdict.REPLAY
     assert (await inbox.claim(claim("a"))).verdict is Verdict.RUN
+
+
+@pytest.mark.parametrize("outcome_bytes", [MAX_BYTES // MAX_KEYS, 1024, 16 * 1024])
+async def test_at_the_default_bounds_keys_and_records_cost_no_more_than_outcomes(outcome_bytes):
+    inbox = MemoryInbox()
+    tracemalloc.start()
+    for number in range(MAX_KEYS):
+        await finish(inbox, f"{number:036d}:0", b"o" * (outcome_bytes - 1) + bytes([number % 256]))
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert used < 2 * MAX_BYTES
 
 
 async def test_closing_forgets_everything():

@@ -10,10 +10,13 @@ import dispatcher.sdk
 from dispatcher.sdk import on_demand
 from dispatcher.sdk.client import Client
 
-UNNEEDED = "import sys, dispatcher.sdk; print(sorted({'aiohttp', 'asyncpg', 'uvloop'} & sys.modules.keys()))"
+UNNEEDED = """
+import sys, dispatcher.sdk
+print(sorted({'aiohttp', 'asyncpg', 'sqlite3', 'uvloop'} & sys.modules.keys()))
+"""
 
 
-def test_an_agent_loads_neither_the_callers_library_nor_the_extras():
+def test_an_agent_loads_neither_the_callers_library_nor_sqlite_nor_the_extras():
     ran = subprocess.run([sys.executable, "-c", UNNEEDED], capture_output=True, text=True, check=True)
 
     assert ran.stdout == "[]\n"

@@ -155,7 +155,7 @@ def test_a_failure_can_always_be_told():
 
     assert outcome.error_code == "c?" * 32
     assert outcome.error_message == "half a ? pair and ?" + "x" * 1981
-    assert Outcome.decode(outcome.encode()) == outcome
+    assert Outcome.decode(outcome.encoded) == outcome
 
 
 def test_a_reply_over_the_frame_limit_is_an_error_of_its_own():
@@ -168,7 +168,7 @@ def test_a_message_for_operators_is_cut_to_its_limit():
 
 @pytest.mark.parametrize("outcome", [BUSY, EXPIRED, outcome_of("done"), outcome_unknown(idempotent=True)])
 def test_a_stored_outcome_is_read_back_equal(outcome):
-    assert Outcome.decode(outcome.encode()) == outcome
+    assert Outcome.decode(outcome.encoded) == outcome
 
 
 def test_a_frame_answers_the_delivery_that_asks():
@@ -178,3 +178,20 @@ def test_a_frame_answers_the_delivery_that_asks():
 
     assert (frame.task_id, frame.attempt, frame.token) == (task.task_id, 2, task.token)
     assert (frame.instance_id, frame.result.text) == ("instance-1", "done")
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        BUSY,
+        failure("agent_error", 'a "quoted" 包裹'),
+        outcome_of(Reply(text="done", data={"n": 1}, usage={"tokens": 2})),
+    ],
+)
+def test_a_frame_is_what_the_contract_would_write(outcome):
+    envelope = envelope_of(task_frame(attempt=2))
+
+    frame = outcome.answer_to(envelope, "instance-1")
+
+    whole = ResultFrame(**envelope.fields(), instance_id="instance-1", **dict(outcome))
+    assert frame == whole.model_dump_json().encode()

@@ -71,6 +71,18 @@ def test_a_request_that_has_ended_is_forgotten(recent: RecentStates):
     recent.keep(Stored(replace(ended.state, request=request), 1))
 
     assert not recent.knows(A)
+    assert recent.has_ended(A)
+
+
+def test_of_the_requests_that_ended_the_last_are_known(recent: RecentStates):
+    for one in (A, B, C):
+        open_one = stored(one).state
+        ended = replace(open_one, request=replace(open_one.request, status=RequestStatus.FAILED))
+        recent.keep(Stored(ended, 1))
+
+    assert [recent.has_ended(one) for one in (A, B, C)] == [False, True, True]
+    recent.clear()
+    assert not recent.has_ended(C)
 
 
 def test_a_state_is_given_out_while_its_due_attempts_are_claimed(recent: RecentStates):

@@ -1,0 +1,22 @@
+"""What a message says by itself, whatever is registered (pure)."""
+
+from dataclasses import dataclass
+from datetime import date
+
+from dispatcher.intents.entity import extract_entities
+from dispatcher.intents.language import detect_language
+from dispatcher.intents.plan import Entity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """The language of a text and what it names, in its order."""
+
+    language: str
+    entities: tuple[Entity, ...]
+
+
+def read_text(text: str, language: str | None, today: date) -> Reading:
+    """Read a text in the given language, else in the one it is in; relative dates count from `today`."""
+    spoken = language or detect_language(text)
+    return Reading(language=spoken, entities=extract_entities(text, language=spoken, today=today))

@@ -1,0 +1,138 @@
+"""Whom a decision looks at, and what of them follows from ranking, calibration and declarations alone."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import NamedTuple
+
+import numpy as np
+
+from dispatcher.identifiers import Capability
+from dispatcher.registry.agent import Agent
+from dispatcher.routing.curve import Doubles
+from dispatcher.routing.ranking import CapabilityScore, Ranking
+from dispatcher.routing.rules import RoutingRules
+from dispatcher.routing.slots import Key
+
+Similarity = Callable[[Doubles], Doubles]
+"""Contrastive scores to calibrated similarities."""
+
+Groups = Callable[[Capability], Sequence[Agent]]
+"""The agents of a capability; see `registry.live.AgentDirectory.group`."""
+
+Fit = tuple[Agent, Capability, float]
+"""An agent, one of its capabilities, and the cosine of the text with it."""
+
+
+class Line(NamedTuple):
+    """An agent's declaration of a capability and how well the text fits it."""
+
+    key: Key
+    agent: Agent
+    cosine: float
+    similarity: float
+
+
+class Wish(NamedTuple):
+    """What is to be decided: a capability, and the similarity it has where no ranking knows better."""
+
+    capability: Capability
+    similarity: float
+    ranking: Ranking | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortlist:
+    """Those who compete for a wish, and the nearest agents of other capabilities, best first.
+
+    `similarity` is that of the wished capability; `is_declared` tells whether any agent has it.
+    `groups` are the answers of the directory that it was made from.
+    """
+
+    wish: Wish
+    similarity: float
+    is_declared: bool
+    group: Sequence[Line]
+    neighbours: Sequence[Line]
+    groups: Mapping[Capability, Sequence[Agent]]
+
+    def holds(self, wish: Wish, groups: Groups) -> bool:
+        """Whether it is what would be made for this wish now."""
+        return self.wish == wish and all(groups(name) is group for name, group in self.groups.items())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortlister:
+    """Makes shortlists; the same wish and the same groups always give the same one."""
+
+    groups: Groups
+    similarity: Similarity
+    rules: RoutingRules
+
+    def make(self, wish: Wish) -> Shortlist:
+        """The shortlist of one wish."""
+        entries = wish.ranking.capabilities if wish.ranking else ()
+        groups = {name: self.groups(name) for name in (wish.capability, *(one.capability for one in entries))}
+        own = next((one for one in entries if one.capability == wish.capability), None)
+        if wish.ranking is None or own is None:
+            competing, group = {wish.capability}, _unranked(wish, groups[wish.capability])
+        else:
+            admitted = [own, *self._near(own, wish.ranking)]
+            competing = {one.capability for one in admitted}
+            group = self._lines(_group(admitted, groups), wish.ranking)
+        others = [one for one in entries if one.capability not in competing]
+        return Shortlist(
+            wish=wish,
+            similarity=own.similarity if own else wish.similarity,
+            is_declared=len(groups[wish.capability]) > 0,
+            group=group,
+            neighbours=self._lines(self._nearest(others, groups), wish.ranking) if wish.ranking else (),
+            groups=groups,
+        )
+
+    def _near(self, own: CapabilityScore, ranking: Ranking) -> Iterable[CapabilityScore]:
+        """The capabilities within the margin of the wished one."""
+        margin = self.rules.margin * ranking.scale
+        near = (
+            one for one in ranking.capabilities if one is not own and 0 <= own.score - one.score <= margin
+        )
+        return near if margin > 0 else ()
+
+    def _nearest(
+        self, entries: Iterable[CapabilityScore], groups: Mapping[Capability, Sequence[Agent]]
+    ) -> Sequence[Fit]:
+        """Who of these capabilities fits best, at most `neighbours_kept`; only who is still registered."""
+        found = [
+            (-cosine, agent.agent_id, entry.capability, agent)
+            for entry in entries
+            for agent in groups[entry.capability]
+            if (cosine := entry.agent_cosines.get(agent.agent_id)) is not None
+        ]
+        found.sort(key=itemgetter(0, 1, 2))
+        return [(agent, name, -away) for away, _, name, agent in found[: self.rules.neighbours_kept]]
+
+    def _lines(self, fits: Sequence[Fit], ranking: Ranking) -> Sequence[Line]:
+        """All of them in one call of the curve, which costs as much for one score as for fifty."""
+        if not fits:
+            return ()
+        scores = np.array([cosine for _, _, cosine in fits], dtype=np.float64) - ranking.contrast
+        return tuple(
+            Line(Key(name, agent.agent_id), agent, cosine, value)
+            for (agent, name, cosine), value in zip(fits, self.similarity(scores).tolist(), strict=True)
+        )
+
+
+def _group(
+    admitted: Iterable[CapabilityScore], groups: Mapping[Capability, Sequence[Agent]]
+) -> Sequence[Fit]:
+    """The agents of ranked capabilities; one that registered since has its group's best cosine."""
+    return [
+        (agent, entry.capability, entry.agent_cosines.get(agent.agent_id, entry.cosine))
+        for entry in admitted
+        for agent in groups[entry.capability]
+    ]
+
+
+def _unranked(wish: Wish, agents: Iterable[Agent]) -> Sequence[Line]:
+    """A capability's agents where the text was not ranked for it: the wish's similarity, cosine 0."""
+    return tuple(Line(Key(wish.capability, agent.agent_id), agent, 0.0, wish.similarity) for agent in agents)

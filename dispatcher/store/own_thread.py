@@ -1,0 +1,61 @@
+"""A thread that runs one function after another for an event loop.
+
+An executor's pool does the same through two futures, a lock and a semaphore; a lone write of SQLite
+pays for them twice a request, as much as for one of its statements.
+"""
+
+import asyncio
+from collections.abc import Callable
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+Visit = tuple[Callable[[], Any], "asyncio.Future[Any]", asyncio.AbstractEventLoop]
+
+
+class OwnThread:
+    """Starts with its first visit. Functions run in the order in which they came."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._visits: SimpleQueue[Visit | None] = SimpleQueue()
+        self._is_running = False
+
+    async def run(self, function: Callable[[], Result]) -> Result:
+        """What the function returns or raises in the thread; one that waits when cancelled never runs."""
+        if not self._is_running:
+            self._is_running = True
+            Thread(target=self._serve, name=self._name, daemon=True).start()
+        loop = asyncio.get_running_loop()
+        outcome: asyncio.Future[Result] = loop.create_future()
+        self._visits.put((function, outcome, loop))
+        return await outcome
+
+    def end(self) -> None:
+        """Let the thread end after what it was given."""
+        if self._is_running:
+            self._is_running = False
+            self._visits.put(None)
+
+    def _serve(self) -> None:
+        while (visit := self._visits.get()) is not None:
+            function, outcome, loop = visit
+            if outcome.cancelled():
+                continue
+            result, error = None, None
+            try:
+                result = function()
+            except BaseException as raised:  # noqa: BLE001  (whoever waits gets it, as from any call)
+                error = raised
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_tell, outcome, result, error)
+
+
+def _tell(outcome: "asyncio.Future[Any]", result: object, error: BaseException | None) -> None:
+    if outcome.done():
+        return
+    if error is None:
+        outcome.set_result(result)
+    else:
+        outcome.set_exception(error)

@@ -1,0 +1,76 @@
+"""What may have been sent before and must not run twice stays with its agent (I2)."""
+
+from dataclasses import replace
+
+import pytest
+
+from dispatcher.channel.http_reply import ON_BEHALF
+from dispatcher.channel.in_process import InProcessChannel
+from dispatcher.dispatch.assign import AttemptRules
+from dispatcher.dispatch.request import AttemptStatus, RequestState
+from dispatcher.dispatch.settle import settle
+from dispatcher.identifiers import AgentId, ReplicaId
+from dispatcher.protocol.frames import ResultStatus, TaskFrame
+from tests.dispatch.builders import NOW, Agents, accepted, assigner, newest, published, result
+from tests.dispatch.conftest import Chain
+
+
+class Noting(InProcessChannel):
+    """Takes every task, and writes down which ones were bound to their agent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bound: list[bool] = []
+
+    async def send(self, agent_id: AgentId, task: TaskFrame, *, bound: bool = False) -> None:
+        self.bound.append(bound)
+
+    def is_ready(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("idempotent", [True, False])
+async def test_a_task_is_bound_where_an_earlier_claim_may_have_sent_it(
+    chain: Chain, idempotent: bool
+) -> None:
+    channel = Noting()
+    relay = replace(chain.relay, channel=channel)
+    for_no_time = AttemptRules(claim_ms=0)
+    by = assigner(Agents("a1", idempotent=idempotent), loads=chain.loads, rules=for_no_time)
+
+    await chain.accept(by=by)
+    await relay.publish_next()
+    await chain.accept(by=by)
+    await chain.outbox.take()
+    assert await relay.claim() == 1
+    await relay.publish_next()
+
+    assert channel.bound == [False, not idempotent]
+
+
+@pytest.mark.parametrize(
+    ("idempotent", "claimed_by", "instance_id", "moves"),
+    [
+        (False, "r1", ON_BEHALF, True),
+        (False, "r2", ON_BEHALF, False),
+        (False, None, ON_BEHALF, False),
+        (False, "r2", "the agent's own", True),
+        (True, "r2", ON_BEHALF, True),
+    ],
+)
+def test_that_our_call_did_not_start_it_says_nothing_of_a_later_sending(
+    idempotent: bool, claimed_by: str | None, instance_id: str, moves: bool
+) -> None:
+    by = assigner(Agents("a1", "a2", idempotent=idempotent))
+    state = _claimed(published(accepted(by=by)), claimed_by)
+    busy = result(newest(state), ResultStatus.BUSY, instance_id=instance_id)
+
+    after = settle(state, NOW + 1, busy, by).state
+
+    assert [attempt.agent_id for attempt in after.attempts] == (["a1", "a2"] if moves else ["a1"])
+    assert after.attempts[0].status is (AttemptStatus.NOT_STARTED if moves else AttemptStatus.PUBLISHED)
+
+
+def _claimed(state: RequestState, replica: str | None) -> RequestState:
+    by = None if replica is None else ReplicaId(replica)
+    return replace(state, attempts=tuple(replace(one, claimed_by=by) for one in state.attempts))
