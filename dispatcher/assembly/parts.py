@@ -18,9 +18,9 @@ from dispatcher.channel.http_call import HttpCaller
 from dispatcher.channel.in_process import InProcessChannel
 from dispatcher.channel.rabbitmq import RabbitChannel
 from dispatcher.clock import SystemClock
-from dispatcher.dispatch.assign import Assigner
 from dispatcher.dispatch.bookkeeper import Bookkeeper
-from dispatcher.dispatch.ledger import Ledger
+from dispatcher.dispatch.lifecycle.assign import Assigner
+from dispatcher.dispatch.lifecycle.ledger import Ledger
 from dispatcher.dispatch.outbox import Outbox
 from dispatcher.dispatch.selection import Selection
 from dispatcher.dispatch.waiters import Waiters

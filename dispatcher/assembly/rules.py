@@ -7,7 +7,7 @@ from functools import partial
 from dispatcher.channel.http_call import CallRules, CallTimes
 from dispatcher.channel.http_policy import LOOPBACK, AddressPolicy
 from dispatcher.clock import Clock
-from dispatcher.dispatch.assign import Assigner, AttemptRules
+from dispatcher.dispatch.lifecycle.assign import Assigner, AttemptRules
 from dispatcher.dispatch.relay import RelayRules
 from dispatcher.dispatch.retry_budget import RetryBudget, RetryRules
 from dispatcher.dispatch.route_query import RouteQueryRules

@@ -1,1 +1,1 @@
-"""One request from start to end: accept, relay, collect, merge; the ledger's types and rules."""
+"""One request from start to end: accept, relay, collect, merge; what changes a request is in `lifecycle`."""

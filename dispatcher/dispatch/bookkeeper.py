@@ -7,10 +7,10 @@ from functools import partial
 from typing import Protocol
 
 from dispatcher.channel.channel import Channel
-from dispatcher.dispatch.expire import release
-from dispatcher.dispatch.ledger import Change, Decide, KeyedRequest, Ledger, Offer
+from dispatcher.dispatch.lifecycle.expire import release
+from dispatcher.dispatch.lifecycle.ledger import Change, Decide, KeyedRequest, Ledger, Offer
+from dispatcher.dispatch.lifecycle.request import NOT_REACHED, Attempt, AttemptStatus, RequestStatus
 from dispatcher.dispatch.outbox import Outbox
-from dispatcher.dispatch.request import NOT_REACHED, Attempt, AttemptStatus, RequestStatus
 from dispatcher.dispatch.waiters import Waiters
 from dispatcher.errors import UnavailableError
 from dispatcher.identifiers import AgentId, Capability, RequestId

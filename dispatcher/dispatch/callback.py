@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pydantic import TypeAdapter, ValidationError
 
-from dispatcher.dispatch.request import RequestState
+from dispatcher.dispatch.lifecycle.request import RequestState
 from dispatcher.errors import RequestError, UnavailableError
 from dispatcher.identifiers import AgentId, RequestId, TaskId
 from dispatcher.protocol.frames import ReportFrame, ResultFrame, SignalFrame

@@ -6,11 +6,11 @@ from functools import partial
 
 from pydantic import TypeAdapter, ValidationError
 
-from dispatcher.dispatch.assign import Assigner
 from dispatcher.dispatch.bookkeeper import Bookkeeper
-from dispatcher.dispatch.ledger import Decide
-from dispatcher.dispatch.settle import settle
-from dispatcher.dispatch.signal import note
+from dispatcher.dispatch.lifecycle.assign import Assigner
+from dispatcher.dispatch.lifecycle.ledger import Decide
+from dispatcher.dispatch.lifecycle.settle import settle
+from dispatcher.dispatch.lifecycle.signal import note
 from dispatcher.errors import UnavailableError
 from dispatcher.identifiers import RequestId
 from dispatcher.protocol.frames import PartialFrame, ReportFrame, ResultFrame, SignalFrame

@@ -3,17 +3,17 @@
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from dispatcher.dispatch.accept import Arrival, first_step, new_state
 from dispatcher.dispatch.admission import Admission
-from dispatcher.dispatch.assign import Assigner
 from dispatcher.dispatch.bookkeeper import Bookkeeper
-from dispatcher.dispatch.cancel import cancel
-from dispatcher.dispatch.ledger import KeyedRequest, Offer
+from dispatcher.dispatch.lifecycle.accept import Arrival, first_step, new_state
+from dispatcher.dispatch.lifecycle.assign import Assigner
+from dispatcher.dispatch.lifecycle.cancel import cancel
+from dispatcher.dispatch.lifecycle.ledger import KeyedRequest, Offer
+from dispatcher.dispatch.lifecycle.request import ChatMessage, DecisionRecord, RequestState
+from dispatcher.dispatch.lifecycle.session import Session
 from dispatcher.dispatch.planning import Planned, Planner
-from dispatcher.dispatch.request import ChatMessage, DecisionRecord, RequestState
 from dispatcher.dispatch.seen_keys import SeenKeys
 from dispatcher.dispatch.selection import Selection
-from dispatcher.dispatch.session import Session
 from dispatcher.errors import RequestError
 from dispatcher.identifiers import RequestId, new_id
 from dispatcher.intents.plan import Plan

@@ -5,9 +5,9 @@ import logging
 from collections.abc import Sequence
 
 from dispatcher.clock import Clock
-from dispatcher.dispatch.ledger import AttemptKey, Change, Due
-from dispatcher.dispatch.request import Attempt
-from dispatcher.dispatch.task_frame import due_of
+from dispatcher.dispatch.lifecycle.ledger import AttemptKey, Change, Due
+from dispatcher.dispatch.lifecycle.request import Attempt
+from dispatcher.dispatch.lifecycle.task_frame import due_of
 from dispatcher.identifiers import ReplicaId
 
 logger = logging.getLogger(__name__)

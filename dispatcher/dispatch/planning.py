@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 
 from dispatcher.clock import Calendar
-from dispatcher.dispatch.request import ChatMessage
-from dispatcher.dispatch.session import Question, Session
+from dispatcher.dispatch.lifecycle.request import ChatMessage
+from dispatcher.dispatch.lifecycle.session import Question, Session
 from dispatcher.identifiers import Capability
 from dispatcher.intents.assemble import RankedPiece, build_plan
 from dispatcher.intents.declared_fields import DeclaredFields

@@ -13,13 +13,13 @@ from typing import Protocol
 
 from dispatcher.channel.channel import Channel
 from dispatcher.clock import Clock
-from dispatcher.dispatch.assign import Assigner
 from dispatcher.dispatch.bookkeeper import Bookkeeper
-from dispatcher.dispatch.expire import move_on, not_delivered
-from dispatcher.dispatch.ledger import Due
+from dispatcher.dispatch.lifecycle.assign import Assigner
+from dispatcher.dispatch.lifecycle.expire import move_on, not_delivered
+from dispatcher.dispatch.lifecycle.ledger import Due
+from dispatcher.dispatch.lifecycle.request import Task
+from dispatcher.dispatch.lifecycle.task_frame import task_frame
 from dispatcher.dispatch.outbox import Outbox
-from dispatcher.dispatch.request import Task
-from dispatcher.dispatch.task_frame import task_frame
 from dispatcher.errors import DeliveryError, OutcomeUnknownError
 from dispatcher.identifiers import AgentId, CallerId, Capability
 from dispatcher.observe.supervise import every

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dispatcher.dispatch.accept import Arrival, Repetition, first_step, new_state
-from dispatcher.dispatch.assign import Assigner, Assignment
 from dispatcher.dispatch.bookkeeper import Bookkeeper
-from dispatcher.dispatch.dead_letter import CODES, Cause, may_have_run, must_stay
-from dispatcher.dispatch.ledger import DeadEntry, DeadQuery, KeyedRequest, Offer
+from dispatcher.dispatch.lifecycle.accept import Arrival, Repetition, first_step, new_state
+from dispatcher.dispatch.lifecycle.assign import Assigner, Assignment
+from dispatcher.dispatch.lifecycle.dead_letter import CODES, Cause, may_have_run, must_stay
+from dispatcher.dispatch.lifecycle.ledger import DeadEntry, DeadQuery, KeyedRequest, Offer
+from dispatcher.dispatch.lifecycle.request import ChatMessage, Request, RequestState, Task
 from dispatcher.dispatch.planning import Planner
-from dispatcher.dispatch.request import ChatMessage, Request, RequestState, Task
 from dispatcher.dispatch.selection import Selection
 from dispatcher.errors import RequestError
 from dispatcher.identifiers import AgentId, RequestId, idempotency_key, new_id

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import orjson
 
 from dispatcher.clock import Calendar
-from dispatcher.dispatch.assign import Assignment
+from dispatcher.dispatch.lifecycle.assign import Assignment
+from dispatcher.dispatch.lifecycle.request import Request, Task
 from dispatcher.dispatch.planning import Planned
-from dispatcher.dispatch.request import Request, Task
 from dispatcher.identifiers import AgentId, CallerId, Capability
 from dispatcher.intents.plan import Intent
 from dispatcher.registry.live import AgentDirectory

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Protocol
 
 from dispatcher.clock import Clock
-from dispatcher.dispatch.assign import Assigner
 from dispatcher.dispatch.bookkeeper import Bookkeeper
-from dispatcher.dispatch.expire import expire, publish_again
-from dispatcher.dispatch.ledger import Decide
+from dispatcher.dispatch.lifecycle.assign import Assigner
+from dispatcher.dispatch.lifecycle.expire import expire, publish_again
+from dispatcher.dispatch.lifecycle.ledger import Decide
 from dispatcher.errors import UnavailableError
 from dispatcher.identifiers import AgentId, RequestId
 

@@ -7,10 +7,10 @@ from functools import partial
 from pydantic import ValidationError
 
 from dispatcher.channel.channel import Dead
-from dispatcher.dispatch.assign import Assigner
 from dispatcher.dispatch.bookkeeper import Bookkeeper
-from dispatcher.dispatch.dead_letter import dead_lettered
-from dispatcher.dispatch.request import MAX_DEAD_BODY, DeadFrame
+from dispatcher.dispatch.lifecycle.assign import Assigner
+from dispatcher.dispatch.lifecycle.dead_letter import dead_lettered
+from dispatcher.dispatch.lifecycle.request import MAX_DEAD_BODY, DeadFrame
 from dispatcher.errors import DispatcherError, UnavailableError
 from dispatcher.identifiers import RequestId, new_id
 from dispatcher.protocol.frames import TaskFrame

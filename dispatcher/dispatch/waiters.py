@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dispatcher.clock import Clock
-from dispatcher.dispatch.ledger import Ledger
-from dispatcher.dispatch.request import RequestState, RequestStatus
-from dispatcher.dispatch.weight import weight_of
+from dispatcher.dispatch.lifecycle.ledger import Ledger
+from dispatcher.dispatch.lifecycle.request import RequestState, RequestStatus
+from dispatcher.dispatch.lifecycle.weight import weight_of
 from dispatcher.errors import OverloadedError, RequestError
 from dispatcher.identifiers import RequestId
 

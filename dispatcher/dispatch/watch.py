@@ -6,10 +6,17 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from dispatcher.clock import Clock
-from dispatcher.dispatch.cursor import Cursor, Mark, Stage
-from dispatcher.dispatch.events import Event, Look, Progress, awaits_decision, events_after, progress_events
-from dispatcher.dispatch.ledger import Ledger
-from dispatcher.dispatch.request import PartialRecord, RequestState, Task, TaskStatus
+from dispatcher.dispatch.lifecycle.cursor import Cursor, Mark, Stage
+from dispatcher.dispatch.lifecycle.events import (
+    Event,
+    Look,
+    Progress,
+    awaits_decision,
+    events_after,
+    progress_events,
+)
+from dispatcher.dispatch.lifecycle.ledger import Ledger
+from dispatcher.dispatch.lifecycle.request import PartialRecord, RequestState, Task, TaskStatus
 from dispatcher.dispatch.waiters import Waiters
 from dispatcher.errors import UnavailableError
 from dispatcher.identifiers import RequestId, TaskId

@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dispatcher.dispatch.request import ChatMessage, RequestState
+from dispatcher.dispatch.lifecycle.request import ChatMessage, RequestState
 from dispatcher.errors import OverloadedError, UnavailableError
 from dispatcher.gateway.auth import Guard, identity_of
 from dispatcher.gateway.body import digest_document

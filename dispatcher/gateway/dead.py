@@ -4,8 +4,8 @@ from fastapi import APIRouter, Security
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dispatcher.dispatch.ledger import DeadQuery
-from dispatcher.dispatch.request import RequestStatus
+from dispatcher.dispatch.lifecycle.ledger import DeadQuery
+from dispatcher.dispatch.lifecycle.request import RequestStatus
 from dispatcher.gateway.auth import Guard
 from dispatcher.gateway.dead_models import (
     DeadFilter,

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from dispatcher.dispatch.dead_letter import Cause
+from dispatcher.dispatch.lifecycle.dead_letter import Cause
 from dispatcher.gateway.models import Reply
 from dispatcher.protocol.declaration import Name
 

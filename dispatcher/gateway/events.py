@@ -8,7 +8,7 @@ from fastapi import APIRouter, Security
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dispatcher.dispatch.cursor import Cursor
+from dispatcher.dispatch.lifecycle.cursor import Cursor
 from dispatcher.errors import RequestError
 from dispatcher.gateway.auth import Guard, identity_of
 from dispatcher.gateway.fields import header_values

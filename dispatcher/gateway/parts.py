@@ -5,11 +5,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from dispatcher.dispatch.cursor import Cursor
-from dispatcher.dispatch.dead_letter import Cause
-from dispatcher.dispatch.events import Event
-from dispatcher.dispatch.ledger import DeadEntry, DeadQuery
-from dispatcher.dispatch.request import ChatMessage, DecisionRecord, RequestState
+from dispatcher.dispatch.lifecycle.cursor import Cursor
+from dispatcher.dispatch.lifecycle.dead_letter import Cause
+from dispatcher.dispatch.lifecycle.events import Event
+from dispatcher.dispatch.lifecycle.ledger import DeadEntry, DeadQuery
+from dispatcher.dispatch.lifecycle.request import ChatMessage, DecisionRecord, RequestState
 from dispatcher.dispatch.route_query import RouteList
 from dispatcher.identifiers import AgentId, Capability, LeaseId, RequestId, TaskId
 from dispatcher.intents.plan import Plan

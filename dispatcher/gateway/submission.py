@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from dispatcher.dispatch.request import RequestState, RequestStatus
+from dispatcher.dispatch.lifecycle.request import RequestState, RequestStatus
 from dispatcher.gateway.parts import Submitted
 from dispatcher.gateway.reply import json_response
 from dispatcher.gateway.view import request_view

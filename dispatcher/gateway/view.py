@@ -8,11 +8,11 @@ from dataclasses import asdict
 
 import orjson
 
-from dispatcher.dispatch.dead_letter import cause_of
-from dispatcher.dispatch.events import Event, EventKind
-from dispatcher.dispatch.ledger import DeadEntry
-from dispatcher.dispatch.part import parts
-from dispatcher.dispatch.request import (
+from dispatcher.dispatch.lifecycle.dead_letter import cause_of
+from dispatcher.dispatch.lifecycle.events import Event, EventKind
+from dispatcher.dispatch.lifecycle.ledger import DeadEntry
+from dispatcher.dispatch.lifecycle.part import parts
+from dispatcher.dispatch.lifecycle.request import (
     Attempt,
     DecisionRecord,
     PartialRecord,

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from dispatcher.dispatch.ledger import Change, KeyedRequest, Offer, Step
-from dispatcher.dispatch.session import SessionChange
+from dispatcher.dispatch.lifecycle.ledger import Change, KeyedRequest, Offer, Step
+from dispatcher.dispatch.lifecycle.session import SessionChange
 from dispatcher.store.changes import ChangeSet
 from dispatcher.store.database_time import DatabaseTime
 from dispatcher.store.direct import DirectWriter

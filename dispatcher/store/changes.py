@@ -13,8 +13,8 @@ from sqlalchemy import Table, Update, bindparam, insert, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dispatcher.dispatch.ledger import Step
-from dispatcher.dispatch.request import Request, RequestState
+from dispatcher.dispatch.lifecycle.ledger import Step
+from dispatcher.dispatch.lifecycle.request import Request, RequestState
 from dispatcher.identifiers import RequestId
 from dispatcher.store import rows
 from dispatcher.store.layout import INSERTED, PARENTS_FIRST, REPEATED, UPDATED, key_of

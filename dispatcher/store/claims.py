@@ -23,9 +23,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dispatcher.dispatch.ledger import AttemptKey, Due
-from dispatcher.dispatch.request import AttemptStatus, RequestState
-from dispatcher.dispatch.task_frame import due_of
+from dispatcher.dispatch.lifecycle.ledger import AttemptKey, Due
+from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestState
+from dispatcher.dispatch.lifecycle.task_frame import due_of
 from dispatcher.identifiers import AgentId, ReplicaId
 from dispatcher.store.column import now_ms, read_now
 from dispatcher.store.engine import Database

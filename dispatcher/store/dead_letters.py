@@ -5,8 +5,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, RowMapping, Select, Text, cast, func, insert, select
 
-from dispatcher.dispatch.ledger import DeadEntry, DeadQuery
-from dispatcher.dispatch.request import DeadFrame, TaskStatus
+from dispatcher.dispatch.lifecycle.ledger import DeadEntry, DeadQuery
+from dispatcher.dispatch.lifecycle.request import DeadFrame, TaskStatus
 from dispatcher.identifiers import AgentId, CallerId, Capability, RequestId
 from dispatcher.store.column import now_ms
 from dispatcher.store.engine import Database

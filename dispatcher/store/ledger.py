@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from dispatcher.clock import Clock
-from dispatcher.dispatch.ledger import (
+from dispatcher.dispatch.lifecycle.ledger import (
     NO_PACES,
     Change,
     DeadEntry,
@@ -17,8 +17,14 @@ from dispatcher.dispatch.ledger import (
     Offer,
     OutcomeCount,
 )
-from dispatcher.dispatch.request import Attempt, DeadFrame, DecisionRecord, PartialRecord, RequestState
-from dispatcher.dispatch.session import Session
+from dispatcher.dispatch.lifecycle.request import (
+    Attempt,
+    DeadFrame,
+    DecisionRecord,
+    PartialRecord,
+    RequestState,
+)
+from dispatcher.dispatch.lifecycle.session import Session
 from dispatcher.identifiers import AgentId, CallerId, ReplicaId, RequestId, TaskId
 from dispatcher.store import claims, dead_letters, lookups
 from dispatcher.store.accepts import Accepts, Answer, NotAccepted

@@ -22,8 +22,8 @@ from sqlalchemy import (
     union_all,
 )
 
-from dispatcher.dispatch.ledger import KeyedRequest, OutcomeCount
-from dispatcher.dispatch.request import (
+from dispatcher.dispatch.lifecycle.ledger import KeyedRequest, OutcomeCount
+from dispatcher.dispatch.lifecycle.request import (
     NOT_REACHED,
     Attempt,
     AttemptStatus,

@@ -5,7 +5,7 @@ import math
 from sqlalchemy import BigInteger, and_, func, literal, or_, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dispatcher.dispatch.request import AttemptStatus
+from dispatcher.dispatch.lifecycle.request import AttemptStatus
 from dispatcher.identifiers import AgentId
 from dispatcher.store.column import now_ms
 from dispatcher.store.engine import Database

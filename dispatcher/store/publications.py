@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
-from dispatcher.dispatch.ledger import Change, Decide, Step
-from dispatcher.dispatch.request import Attempt, AttemptStatus, RequestState
+from dispatcher.dispatch.lifecycle.ledger import Change, Decide, Step
+from dispatcher.dispatch.lifecycle.request import Attempt, AttemptStatus, RequestState
 from dispatcher.identifiers import RequestId
 
 Update = Callable[[RequestId, Decide], Awaitable[Change | None]]

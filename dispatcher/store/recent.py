@@ -3,8 +3,8 @@
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from dispatcher.dispatch.request import AttemptStatus, RequestState, RequestStatus
-from dispatcher.dispatch.weight import weight_of
+from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestState, RequestStatus
+from dispatcher.dispatch.lifecycle.weight import weight_of
 from dispatcher.identifiers import RequestId
 
 NEVER_MS = 2**62

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from sqlalchemy import ColumnElement, Table, and_, delete, func, select, tuple_
 
-from dispatcher.dispatch.request import RequestStatus
+from dispatcher.dispatch.lifecycle.request import RequestStatus
 from dispatcher.errors import ConfigurationError
 from dispatcher.identifiers import CallerId, RequestId
 from dispatcher.store.column import now_ms

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import RowMapping
 
-from dispatcher.dispatch.request import (
+from dispatcher.dispatch.lifecycle.request import (
     Attempt,
     AttemptStatus,
     DecisionRecord,

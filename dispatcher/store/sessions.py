@@ -9,7 +9,7 @@ from sqlalchemy import RowMapping, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dispatcher.dispatch.session import Question, Remembered, Session, SessionChange, apply
+from dispatcher.dispatch.lifecycle.session import Question, Remembered, Session, SessionChange, apply
 from dispatcher.errors import UnavailableError
 from dispatcher.identifiers import CallerId, Capability
 from dispatcher.store.column import now_ms

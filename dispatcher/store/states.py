@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from sqlalchemy import RowMapping, Select, Table, bindparam, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dispatcher.dispatch.request import RequestState
+from dispatcher.dispatch.lifecycle.request import RequestState
 from dispatcher.identifiers import RequestId
 from dispatcher.store import rows
 from dispatcher.store.engine import Database

@@ -8,8 +8,8 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from dispatcher.dispatch.ledger import Change, Decide
-from dispatcher.dispatch.session import SessionChange
+from dispatcher.dispatch.lifecycle.ledger import Change, Decide
+from dispatcher.dispatch.lifecycle.session import SessionChange
 from dispatcher.errors import DispatcherError, UnavailableError
 from dispatcher.identifiers import RequestId
 from dispatcher.store.changes import ChangeSet

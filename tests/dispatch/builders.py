@@ -4,9 +4,16 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from dispatcher.dispatch.accept import Arrival, first_step
-from dispatcher.dispatch.assign import AgentLoads, Assigner, Assignment, AttemptRules, Retries
-from dispatcher.dispatch.request import Attempt, AttemptStatus, ChatMessage, Request, RequestState, Task
+from dispatcher.dispatch.lifecycle.accept import Arrival, first_step
+from dispatcher.dispatch.lifecycle.assign import AgentLoads, Assigner, Assignment, AttemptRules, Retries
+from dispatcher.dispatch.lifecycle.request import (
+    Attempt,
+    AttemptStatus,
+    ChatMessage,
+    Request,
+    RequestState,
+    Task,
+)
 from dispatcher.identifiers import AgentId, CallerId, Capability, ReplicaId, RequestId
 from dispatcher.intents.plan import Intent, Link, Plan, Source
 from dispatcher.protocol.frames import ResultBody, ResultFrame, ResultStatus

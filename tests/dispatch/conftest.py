@@ -10,16 +10,16 @@ import pytest
 from dispatcher.channel.channel import Inbound
 from dispatcher.channel.in_process import InProcessChannel
 from dispatcher.clock import SystemClock
-from dispatcher.dispatch.accept import Arrival, first_step
-from dispatcher.dispatch.assign import Assigner
 from dispatcher.dispatch.bookkeeper import Bookkeeper
 from dispatcher.dispatch.collector import Collector
-from dispatcher.dispatch.ledger import Change, Decide, Offer
+from dispatcher.dispatch.lifecycle.accept import Arrival, first_step
+from dispatcher.dispatch.lifecycle.assign import Assigner
+from dispatcher.dispatch.lifecycle.ledger import Change, Decide, Offer
+from dispatcher.dispatch.lifecycle.request import ChatMessage, RequestState
+from dispatcher.dispatch.lifecycle.transition import IllegalTransitionError
 from dispatcher.dispatch.outbox import Outbox
 from dispatcher.dispatch.relay import Relay, RelayRules
-from dispatcher.dispatch.request import ChatMessage, RequestState
 from dispatcher.dispatch.sweep import Steadiness, Sweep
-from dispatcher.dispatch.transition import IllegalTransitionError
 from dispatcher.dispatch.waiters import Waiters
 from dispatcher.errors import UnavailableError
 from dispatcher.identifiers import AgentId, CallerId, Capability, ReplicaId, RequestId, new_id

@@ -3,7 +3,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from dispatcher.dispatch.callback import Callbacks
-from dispatcher.dispatch.request import RequestState
+from dispatcher.dispatch.lifecycle.request import RequestState
 from dispatcher.errors import RequestError, UnavailableError
 from dispatcher.identifiers import AgentId, RequestId, TaskId
 from dispatcher.protocol.frames import (

@@ -8,13 +8,13 @@ import orjson
 import pytest
 
 from dispatcher.clock import SystemClock
-from dispatcher.dispatch.assign import AttemptRules
-from dispatcher.dispatch.cancel import cancel
-from dispatcher.dispatch.ledger import Change, Decide
+from dispatcher.dispatch.lifecycle.assign import AttemptRules
+from dispatcher.dispatch.lifecycle.cancel import cancel
+from dispatcher.dispatch.lifecycle.ledger import Change, Decide
+from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestStatus, TaskStatus
+from dispatcher.dispatch.lifecycle.settle import settle
 from dispatcher.dispatch.outbox import Outbox
 from dispatcher.dispatch.relay import RelayRules
-from dispatcher.dispatch.request import AttemptStatus, RequestStatus, TaskStatus
-from dispatcher.dispatch.settle import settle
 from dispatcher.errors import OverloadedError, RequestError
 from dispatcher.identifiers import AgentId, ReplicaId, RequestId
 from dispatcher.intents.plan import Entity, EntityKind

@@ -10,9 +10,9 @@ from typing import cast
 
 import pytest
 
+from dispatcher.dispatch.lifecycle.request import ChatMessage
+from dispatcher.dispatch.lifecycle.session import Question, Session
 from dispatcher.dispatch.planning import Planned, Planner
-from dispatcher.dispatch.request import ChatMessage
-from dispatcher.dispatch.session import Question, Session
 from dispatcher.identifiers import CallerId, Capability
 from dispatcher.intents.decompose import RuleDecomposer
 from dispatcher.intents.plan import Plan

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dispatcher.assembly.running import Running, local_settings, open_dispatcher
-from dispatcher.dispatch.request import ChatMessage
+from dispatcher.dispatch.lifecycle.request import ChatMessage
 from dispatcher.dispatch.seen_keys import SeenKeys
 from dispatcher.errors import RequestError
 from dispatcher.registry.access import Identity, Role

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from dispatcher.clock import SystemClock
-from dispatcher.dispatch.request import Task
+from dispatcher.dispatch.lifecycle.request import Task
 from dispatcher.dispatch.selection import Selection
 from dispatcher.identifiers import AgentId
 from dispatcher.registry.live import AgentDirectory

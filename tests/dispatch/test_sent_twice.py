@@ -6,9 +6,9 @@ import pytest
 
 from dispatcher.channel.http_reply import ON_BEHALF
 from dispatcher.channel.in_process import InProcessChannel
-from dispatcher.dispatch.assign import AttemptRules
-from dispatcher.dispatch.request import AttemptStatus, RequestState
-from dispatcher.dispatch.settle import settle
+from dispatcher.dispatch.lifecycle.assign import AttemptRules
+from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestState
+from dispatcher.dispatch.lifecycle.settle import settle
 from dispatcher.identifiers import AgentId, ReplicaId
 from dispatcher.protocol.frames import ResultStatus, TaskFrame
 from tests.dispatch.builders import NOW, Agents, accepted, assigner, newest, published, result

@@ -1,9 +1,9 @@
 """What becomes of frames that were given up, over a real ledger."""
 
 from dispatcher.channel.channel import Dead, DeadReason
-from dispatcher.dispatch.ledger import DeadQuery
-from dispatcher.dispatch.request import TaskStatus
-from dispatcher.dispatch.task_frame import due_of, task_frame
+from dispatcher.dispatch.lifecycle.ledger import DeadQuery
+from dispatcher.dispatch.lifecycle.request import TaskStatus
+from dispatcher.dispatch.lifecycle.task_frame import due_of, task_frame
 from dispatcher.dispatch.undertaker import Undertaker
 from dispatcher.protocol.link import Settlement
 from tests.dispatch.builders import newest

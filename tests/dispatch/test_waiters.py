@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from dispatcher.clock import SystemClock
-from dispatcher.dispatch.request import RequestState, RequestStatus
+from dispatcher.dispatch.lifecycle.request import RequestState, RequestStatus
 from dispatcher.dispatch.waiters import EXPECTED, HELD_BYTES, Waiters
 from dispatcher.identifiers import RequestId
 from tests.dispatch.builders import accepted, intent

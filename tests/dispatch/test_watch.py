@@ -7,9 +7,9 @@ import pytest
 
 from dispatcher.clock import SystemClock
 from dispatcher.dispatch.collector import Collector
-from dispatcher.dispatch.cursor import Cursor
+from dispatcher.dispatch.lifecycle.cursor import Cursor
+from dispatcher.dispatch.lifecycle.request import Attempt, RequestState
 from dispatcher.dispatch.outbox import Outbox
-from dispatcher.dispatch.request import Attempt, RequestState
 from dispatcher.dispatch.waiters import Waiters
 from dispatcher.dispatch.watch import PAGE, Watcher
 from dispatcher.errors import OverloadedError, UnavailableError

@@ -13,12 +13,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from dispatcher.dispatch.accept import first_step
-from dispatcher.dispatch.assign import Assigner, AttemptRules
-from dispatcher.dispatch.expire import expire, not_delivered, publish_again
-from dispatcher.dispatch.ledger import Step
-from dispatcher.dispatch.request import Attempt, AttemptStatus, RequestState, RequestStatus, ResultKind
-from dispatcher.dispatch.settle import settle
+from dispatcher.dispatch.lifecycle.accept import first_step
+from dispatcher.dispatch.lifecycle.assign import Assigner, AttemptRules
+from dispatcher.dispatch.lifecycle.expire import expire, not_delivered, publish_again
+from dispatcher.dispatch.lifecycle.ledger import Step
+from dispatcher.dispatch.lifecycle.request import (
+    Attempt,
+    AttemptStatus,
+    RequestState,
+    RequestStatus,
+    ResultKind,
+)
+from dispatcher.dispatch.lifecycle.settle import settle
 from dispatcher.identifiers import ReplicaId
 from dispatcher.protocol.frames import ResultBody, ResultStatus
 from dispatcher.sdk.inbox import Claim, Judgement, Record, Verdict, judge

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from dispatcher.dispatch.dead_letter import Cause
-from dispatcher.dispatch.ledger import DeadEntry, DeadQuery
+from dispatcher.dispatch.lifecycle.dead_letter import Cause
+from dispatcher.dispatch.lifecycle.ledger import DeadEntry, DeadQuery
+from dispatcher.dispatch.lifecycle.request import DeadFrame, RequestState, TaskStatus
 from dispatcher.dispatch.repeats import DeadLetter
-from dispatcher.dispatch.request import DeadFrame, RequestState, TaskStatus
 from dispatcher.errors import RequestError
 from dispatcher.identifiers import AgentId, CallerId, Capability, RequestId
 

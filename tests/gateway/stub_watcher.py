@@ -4,9 +4,9 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from dispatcher.dispatch.cursor import Cursor
-from dispatcher.dispatch.events import Event, Look, events_after
-from dispatcher.dispatch.request import DecisionRecord, PartialRecord, RequestState
+from dispatcher.dispatch.lifecycle.cursor import Cursor
+from dispatcher.dispatch.lifecycle.events import Event, Look, events_after
+from dispatcher.dispatch.lifecycle.request import DecisionRecord, PartialRecord, RequestState
 from dispatcher.errors import OverloadedError
 from dispatcher.identifiers import RequestId, TaskId
 

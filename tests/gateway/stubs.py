@@ -6,7 +6,7 @@ from functools import cache
 
 from fastapi.testclient import TestClient
 
-from dispatcher.dispatch.request import (
+from dispatcher.dispatch.lifecycle.request import (
     ChatMessage,
     DecisionRecord,
     Request,

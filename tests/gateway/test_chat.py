@@ -1,6 +1,6 @@
 import pytest
 
-from dispatcher.dispatch.request import RequestStatus
+from dispatcher.dispatch.lifecycle.request import RequestStatus
 from dispatcher.errors import OverloadedError, RequestError, UnavailableError
 from dispatcher.gateway.models import AcceptedReply, ExplanationReply, RequestReply
 from tests.gateway.stubs import ADMIN, ALICE, BOB, ORDER_AGENT, SECRET

@@ -1,6 +1,6 @@
 import pytest
 
-from dispatcher.dispatch.dead_letter import Cause
+from dispatcher.dispatch.lifecycle.dead_letter import Cause
 from dispatcher.gateway.dead_models import DeadLetterReply, DeadLettersReply
 from tests.gateway.stubs import ADMIN, ALICE
 

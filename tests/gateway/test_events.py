@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from dispatcher.dispatch.request import Attempt, AttemptStatus, PartialRecord, RequestStatus
+from dispatcher.dispatch.lifecycle.request import Attempt, AttemptStatus, PartialRecord, RequestStatus
 from dispatcher.errors import OverloadedError, UnavailableError
 from dispatcher.gateway.models import EVENT_DATA, AcceptedReply
 from dispatcher.identifiers import AgentId, RequestId, TaskId, new_id

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from dispatcher.clock import SystemClock
-from dispatcher.dispatch.ledger import Change, KeyedRequest, Offer, Step
-from dispatcher.dispatch.request import Request, RequestState, RequestStatus
-from dispatcher.dispatch.session import SessionChange
+from dispatcher.dispatch.lifecycle.ledger import Change, KeyedRequest, Offer, Step
+from dispatcher.dispatch.lifecycle.request import Request, RequestState, RequestStatus
+from dispatcher.dispatch.lifecycle.session import SessionChange
 from dispatcher.identifiers import CallerId, ReplicaId, RequestId
 from dispatcher.store.accepts import Accepts, NotAccepted
 from dispatcher.store.changes import ChangeSet

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from dispatcher.clock import SystemClock
-from dispatcher.dispatch.ledger import Change, Decide, Step
-from dispatcher.dispatch.request import AttemptStatus, RequestState
+from dispatcher.dispatch.lifecycle.ledger import Change, Decide, Step
+from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestState
 from dispatcher.errors import UnavailableError
 from dispatcher.identifiers import RequestId
 from dispatcher.store.publications import Publications

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from dispatcher.dispatch.request import Attempt, AttemptStatus, Request, RequestState, RequestStatus
+from dispatcher.dispatch.lifecycle.request import Attempt, AttemptStatus, Request, RequestState, RequestStatus
 from dispatcher.identifiers import AgentId, CallerId, ReplicaId, RequestId, TaskId
 from dispatcher.store.recent import RecentStates, Stored
 

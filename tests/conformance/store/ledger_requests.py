@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from dispatcher.clock import Clock, SystemClock
-from dispatcher.dispatch.ledger import Change, Decide, Offer, Step
-from dispatcher.dispatch.request import (
+from dispatcher.dispatch.lifecycle.ledger import Change, Decide, Offer, Step
+from dispatcher.dispatch.lifecycle.request import (
     Attempt,
     AttemptStatus,
     DecisionRecord,

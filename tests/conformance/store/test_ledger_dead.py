@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from dispatcher.dispatch.ledger import DeadQuery, Decide, Step
-from dispatcher.dispatch.request import DeadFrame, RequestState, TaskStatus
+from dispatcher.dispatch.lifecycle.ledger import DeadQuery, Decide, Step
+from dispatcher.dispatch.lifecycle.request import DeadFrame, RequestState, TaskStatus
 from dispatcher.identifiers import AgentId, Capability, idempotency_key, new_id
 from dispatcher.store.ledger import SqlLedger
 from tests.conformance.store.ledger_requests import AGENT, accepted, offer_of

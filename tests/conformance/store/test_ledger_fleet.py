@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import select, text
 
 from dispatcher.clock import SystemClock
-from dispatcher.dispatch.ledger import Step
-from dispatcher.dispatch.request import RequestState, ResultKind, TaskStatus
+from dispatcher.dispatch.lifecycle.ledger import Step
+from dispatcher.dispatch.lifecycle.request import RequestState, ResultKind, TaskStatus
 from dispatcher.store.engine import Database, open_engine
 from dispatcher.store.ledger import SqlLedger
 from dispatcher.store.tables import requests, results

@@ -2,7 +2,7 @@ import asyncio
 
 from sqlalchemy import event
 
-from dispatcher.dispatch.ledger import KeyedRequest
+from dispatcher.dispatch.lifecycle.ledger import KeyedRequest
 from dispatcher.identifiers import CallerId
 from dispatcher.store.engine import Database
 from dispatcher.store.ledger import SqlLedger

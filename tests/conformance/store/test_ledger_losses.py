@@ -10,8 +10,8 @@ import asyncpg
 import pytest
 
 from dispatcher.clock import SystemClock
-from dispatcher.dispatch.ledger import Decide
-from dispatcher.dispatch.request import AttemptStatus, RequestState
+from dispatcher.dispatch.lifecycle.ledger import Decide
+from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestState
 from dispatcher.errors import UnavailableError
 from dispatcher.identifiers import ReplicaId
 from dispatcher.store.changes import ChangeSet

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import event, select
 
 from dispatcher.clock import SystemClock
-from dispatcher.dispatch.ledger import Change, Step
-from dispatcher.dispatch.request import AttemptStatus, RequestState, ResultKind, TaskStatus
+from dispatcher.dispatch.lifecycle.ledger import Change, Step
+from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestState, ResultKind, TaskStatus
 from dispatcher.identifiers import ReplicaId
 from dispatcher.store.direct import CLAIM_MARGIN_MS
 from dispatcher.store.engine import Database

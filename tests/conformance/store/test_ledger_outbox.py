@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from dispatcher.dispatch.ledger import Step
-from dispatcher.dispatch.request import AttemptStatus, RequestState
+from dispatcher.dispatch.lifecycle.ledger import Step
+from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestState
 from dispatcher.identifiers import AgentId, ReplicaId
 from dispatcher.store.ledger import SqlLedger
 from tests.conformance.store.ledger_requests import (

@@ -1,5 +1,5 @@
-from dispatcher.dispatch.ledger import Step
-from dispatcher.dispatch.request import PartialRecord, RequestState
+from dispatcher.dispatch.lifecycle.ledger import Step
+from dispatcher.dispatch.lifecycle.request import PartialRecord, RequestState
 from dispatcher.store.ledger import SqlLedger
 from tests.conformance.store.ledger_requests import accepted
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from dispatcher.dispatch.ledger import Step
-from dispatcher.dispatch.request import RequestState
+from dispatcher.dispatch.lifecycle.ledger import Step
+from dispatcher.dispatch.lifecycle.request import RequestState
 from dispatcher.errors import DispatcherError
 from dispatcher.store.ledger import SqlLedger
 from tests.conformance.store.ledger_requests import offer_of, replica

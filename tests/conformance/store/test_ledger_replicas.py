@@ -8,7 +8,7 @@ from random import Random
 import asyncpg
 import pytest
 
-from dispatcher.dispatch.ledger import Change, KeyedRequest
+from dispatcher.dispatch.lifecycle.ledger import Change, KeyedRequest
 from dispatcher.identifiers import ReplicaId
 from dispatcher.store.ledger import SqlLedger
 from tests.conformance.store.ledger_requests import AGENT, accepted, collect, offer_of, replica

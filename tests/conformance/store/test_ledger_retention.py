@@ -1,7 +1,7 @@
 import pytest
 from sqlalchemy import Table, func, select
 
-from dispatcher.dispatch.request import RequestState
+from dispatcher.dispatch.lifecycle.request import RequestState
 from dispatcher.errors import ConfigurationError
 from dispatcher.identifiers import CallerId
 from dispatcher.store.engine import Database

@@ -3,9 +3,9 @@
 import asyncio
 from dataclasses import replace
 
-from dispatcher.dispatch.ledger import Decide, Step
-from dispatcher.dispatch.request import PartialRecord, RequestState
-from dispatcher.dispatch.session import Question, SessionChange
+from dispatcher.dispatch.lifecycle.ledger import Decide, Step
+from dispatcher.dispatch.lifecycle.request import PartialRecord, RequestState
+from dispatcher.dispatch.lifecycle.session import Question, SessionChange
 from dispatcher.identifiers import CallerId, Capability
 from dispatcher.store.engine import Database
 from dispatcher.store.ledger import SqlLedger

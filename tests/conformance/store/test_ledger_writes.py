@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select
 
-from dispatcher.dispatch.ledger import Change, KeyedRequest, Step
-from dispatcher.dispatch.request import AttemptStatus, RequestState, ResultKind, TaskStatus
+from dispatcher.dispatch.lifecycle.ledger import Change, KeyedRequest, Step
+from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestState, ResultKind, TaskStatus
 from dispatcher.identifiers import CallerId, RequestId, new_id
 from dispatcher.store.engine import Database
 from dispatcher.store.ledger import SqlLedger

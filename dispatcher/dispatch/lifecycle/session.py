@@ -1,0 +1,143 @@
+"""What a conversation remembers between requests: its context, and what was asked back (pure).
+
+Requirement B6. Several requests of a session may run at once. Each saw the context in some version;
+a key that another request changed since then is not overwritten by a reply that did not know of it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import orjson
+
+from dispatcher.dispatch.lifecycle.request import Task, TaskStatus
+from dispatcher.identifiers import CallerId, Capability
+from dispatcher.intents.plan import Intent
+
+MAX_KEYS = 64
+MAX_CONTEXT_BYTES = 16_384
+MAX_QUESTIONS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """A value of the context and the session's version that it came with; None for one that was removed."""
+
+    value: object
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Something that a part still needs: enough to take it up again when the answer comes.
+
+    `fields` are the missing inputs, empty where the agent named none. `similarity` is what the
+    part had been routed with, in [0, 1].
+    """
+
+    capability: Capability
+    text: str
+    similarity: float
+    fields: tuple[str, ...] = ()
+    inputs: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A caller's conversation. `version` counts its changes, 0 for one that nothing is known of."""
+
+    caller: CallerId
+    session_id: str
+    user_id: str | None = None
+    version: int = 0
+    context: Mapping[str, Remembered] = field(default_factory=dict)
+    questions: tuple[Question, ...] = ()
+
+    def values(self) -> dict[str, object]:
+        """The context as requests see it."""
+        return {key: kept.value for key, kept in self.context.items() if kept.value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionChange:
+    """What one step of a request does to its session, knowing the version it saw.
+
+    `update` sets keys, null removes one. `questions` replaces what is asked; None leaves it.
+    """
+
+    caller: CallerId
+    session_id: str
+    user_id: str | None
+    seen_version: int
+    update: Mapping[str, object] = field(default_factory=dict)
+    questions: tuple[Question, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """The session after a change, and the keys that were left as others had set them."""
+
+    session: Session
+    conflicts: tuple[str, ...] = ()
+    too_large: bool = False
+    """The update was not taken: with it, the context would pass MAX_KEYS or MAX_CONTEXT_BYTES."""
+
+
+def apply(session: Session, change: SessionChange) -> Applied:
+    """The session after the change."""
+    version = session.version + 1
+    conflicts = tuple(key for key in change.update if _is_newer(session, key, change.seen_version))
+    taken = {key: value for key, value in change.update.items() if key not in conflicts}
+    context = dict(session.context)
+    context |= {
+        key: Remembered(value=value, version=version)
+        for key, value in taken.items()
+        if value is not None or key in context
+    }
+    too_large = bool(taken) and not _fits(context)
+    questions = session.questions if change.questions is None else change.questions[:MAX_QUESTIONS]
+    after = replace(
+        session,
+        version=version,
+        user_id=change.user_id or session.user_id,
+        context=session.context if too_large else _without_old_removals(context),
+        questions=questions,
+    )
+    return Applied(session=after, conflicts=conflicts, too_large=too_large)
+
+
+def open_questions(tasks: Sequence[Task], intents: Sequence[Intent]) -> tuple[Question, ...]:
+    """What ended tasks still need from the person, by position."""
+    asking = [task for task in tasks if task.status is TaskStatus.NEEDS_INPUT]
+    found = [_question(task, intents[task.position]) for task in asking]
+    return tuple([question for question in found if question is not None])
+
+
+def _question(task: Task, intent: Intent) -> Question | None:
+    if task.capability is None:
+        return None
+    asked = (task.result_data or {}).get("fields")
+    named = asked if isinstance(asked, Sequence) and not isinstance(asked, str) else ()
+    return Question(
+        capability=task.capability,
+        text=intent.text,
+        similarity=task.similarity,
+        fields=intent.missing or tuple(str(name) for name in named),
+        inputs={**intent.inputs, **task.inputs},
+    )
+
+
+def _is_newer(session: Session, key: str, seen_version: int) -> bool:
+    kept = session.context.get(key)
+    return kept is not None and kept.version > seen_version
+
+
+def _fits(context: Mapping[str, Remembered]) -> bool:
+    values = {key: kept.value for key, kept in context.items() if kept.value is not None}
+    return len(values) <= MAX_KEYS and len(orjson.dumps(values)) <= MAX_CONTEXT_BYTES
+
+
+def _without_old_removals(context: Mapping[str, Remembered]) -> dict[str, Remembered]:
+    """Of the keys that were removed, the MAX_KEYS latest are known as such."""
+    removed = [key for key, kept in context.items() if kept.value is None]
+    removed.sort(key=lambda key: context[key].version, reverse=True)
+    return {key: kept for key, kept in context.items() if key not in removed[MAX_KEYS:]}

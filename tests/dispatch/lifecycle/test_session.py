@@ -1,0 +1,165 @@
+from dataclasses import replace
+
+import pytest
+
+from dispatcher.dispatch.lifecycle.accept import first_step
+from dispatcher.dispatch.lifecycle.request import ChatMessage
+from dispatcher.dispatch.lifecycle.session import (
+    MAX_CONTEXT_BYTES,
+    MAX_KEYS,
+    MAX_QUESTIONS,
+    Question,
+    Session,
+    SessionChange,
+    apply,
+    open_questions,
+)
+from dispatcher.dispatch.lifecycle.settle import settle
+from dispatcher.identifiers import CallerId, Capability
+from dispatcher.protocol.frames import ResultBody, ResultStatus
+from tests.dispatch.builders import (
+    NOW,
+    ORDER,
+    accepted,
+    arrival,
+    assigner,
+    intent,
+    newest,
+    published,
+    result,
+)
+
+EMPTY = Session(caller=CallerId("shop"), session_id="s1")
+QUESTION = Question(capability=Capability("order.query"), text="my order", similarity=0.8)
+
+
+def change(seen: int = 0, **fields: object) -> SessionChange:
+    made = SessionChange(caller=CallerId("shop"), session_id="s1", user_id="u1", seen_version=seen)
+    return replace(made, **fields)  # type: ignore[arg-type]
+
+
+def test_an_update_sets_and_removes_keys_and_counts() -> None:
+    first = apply(EMPTY, change(update={"city": "上海", "vip": True})).session
+    second = apply(first, change(1, update={"vip": None})).session
+
+    assert first.values() == {"city": "上海", "vip": True}
+    assert second.values() == {"city": "上海"}
+    assert (first.version, second.version, second.user_id) == (1, 2, "u1")
+
+
+def test_a_key_that_changed_since_it_was_seen_is_not_overwritten() -> None:
+    first = apply(EMPTY, change(0, update={"city": "上海"})).session
+
+    applied = apply(first, change(0, update={"city": "北京", "size": "L"}))
+
+    assert applied.conflicts == ("city",)
+    assert applied.session.values() == {"city": "上海", "size": "L"}
+
+
+def test_a_key_that_was_removed_since_it_was_seen_stays_removed() -> None:
+    first = apply(EMPTY, change(0, update={"city": "上海"})).session
+    removed = apply(first, change(1, update={"city": None})).session
+
+    late, knowing = (apply(removed, change(seen, update={"city": "北京"})) for seen in (1, 2))
+
+    assert (late.conflicts, late.session.values()) == (("city",), {})
+    assert knowing.session.values() == {"city": "北京"}
+
+
+def test_of_removed_keys_the_latest_are_known() -> None:
+    session = EMPTY
+    for number in range(MAX_KEYS + 5):
+        for value in (1, None):
+            session = apply(session, change(session.version, update={str(number): value})).session
+
+    assert sorted(map(int, session.context)) == list(range(5, MAX_KEYS + 5))
+
+
+def test_who_saw_the_newer_value_may_change_it() -> None:
+    first = apply(EMPTY, change(0, update={"city": "上海"})).session
+
+    assert apply(first, change(1, update={"city": "北京"})).session.values() == {"city": "北京"}
+
+
+@pytest.mark.parametrize(
+    "update", [{str(n): n for n in range(MAX_KEYS + 1)}, {"long": "x" * MAX_CONTEXT_BYTES}]
+)
+def test_an_update_over_the_bounds_is_not_taken_at_all(update: dict[str, object]) -> None:
+    first = apply(EMPTY, change(update={"city": "上海"})).session
+
+    applied = apply(first, change(1, update=update))
+
+    assert applied.too_large
+    assert applied.session.values() == {"city": "上海"}
+
+
+def test_a_context_at_its_bound_can_still_be_emptied() -> None:
+    full = apply(EMPTY, change(update={str(n): n for n in range(MAX_KEYS)})).session
+
+    assert len(apply(full, change(1, update={"0": None})).session.values()) == MAX_KEYS - 1
+
+
+def test_questions_are_replaced_or_left() -> None:
+    asked = apply(EMPTY, change(questions=(QUESTION,) * (MAX_QUESTIONS + 1))).session
+
+    assert len(asked.questions) == MAX_QUESTIONS
+    assert apply(asked, change(1)).session.questions == asked.questions
+    assert apply(asked, change(1, questions=())).session.questions == ()
+
+
+def test_missing_inputs_and_what_an_agent_asks_for_become_questions() -> None:
+    state = published(
+        accepted(intent(0, missing=("order_number",), inputs={"lang": "en"}), intent(1)), position=1
+    )
+    asked = result(
+        newest(state, 1),
+        ResultStatus.NEEDS_INPUT,
+        result=ResultBody(text="Which size?", data={"fields": ["size"]}),
+    )
+
+    ended = settle(state, NOW, asked, assigner()).state
+
+    assert [
+        (q.capability, q.text, q.fields, q.inputs) for q in open_questions(ended.tasks, ended.intents)
+    ] == [
+        (ORDER, "wish 0", ("order_number",), {"lang": "en"}),
+        (ORDER, "wish 1", ("size",), {}),
+    ]
+
+
+def test_other_endings_leave_no_question() -> None:
+    state = published(accepted())
+
+    ended = settle(state, NOW, result(newest(state)), assigner()).state
+
+    assert open_questions(ended.tasks, ended.intents) == ()
+
+
+def test_a_request_that_ends_with_questions_leaves_them_to_its_session() -> None:
+    missing = intent(0, missing=("order_number",))
+    message = ChatMessage(message="where is it", environment="production", session_id="s1", user_id="u1")
+    asked = replace(EMPTY, version=3, questions=(QUESTION,))
+    planned = replace(arrival(missing), message=message, session=asked)
+
+    step = first_step(planned, NOW, assigner())
+
+    assert step.state.request.session_version == 3
+    assert step.session is not None
+    assert (step.session.seen_version, step.session.user_id) == (3, "u1")
+    assert [q.fields for q in step.session.questions or ()] == [("order_number",)]
+
+
+def test_a_message_takes_the_questions_before_it_away() -> None:
+    message = ChatMessage(message="A1", environment="production", session_id="s1")
+    planned = replace(arrival(), message=message, session=replace(EMPTY, questions=(QUESTION,)))
+
+    step = first_step(planned, NOW, assigner())
+
+    assert step.session is not None
+    assert step.session.questions == ()
+
+
+def test_a_part_without_a_capability_asks_for_nothing_that_could_be_taken_up() -> None:
+    (task,) = accepted(intent(0, missing=("order_number",))).tasks
+
+    assert open_questions((replace(task, capability=None),), (intent(0),)) == ()
