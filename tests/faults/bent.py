@@ -32,25 +32,33 @@ _send = InProcessChannel.send
 _clock = SystemClock()
 
 
-async def _send_thrice(channel: InProcessChannel, agent_id: AgentId, task: TaskFrame) -> None:
+async def _send_thrice(
+    channel: InProcessChannel, agent_id: AgentId, task: TaskFrame, *, bound: bool = False
+) -> None:
     for _ in range(3):
-        await _send(channel, agent_id, task)
+        await _send(channel, agent_id, task, bound=bound)
 
 
-async def _send_with_junk(channel: InProcessChannel, agent_id: AgentId, task: TaskFrame) -> None:
+async def _send_with_junk(
+    channel: InProcessChannel, agent_id: AgentId, task: TaskFrame, *, bound: bool = False
+) -> None:
     channel.queue_of(agent_id).put(b'{"v": 1, "type": "task", ', _clock.monotonic() + 60)
-    await _send(channel, agent_id, task)
+    await _send(channel, agent_id, task, bound=bound)
 
 
-async def _send_and_die(channel: InProcessChannel, agent_id: AgentId, task: TaskFrame) -> None:
-    await _send(channel, agent_id, task)
+async def _send_and_die(
+    channel: InProcessChannel, agent_id: AgentId, task: TaskFrame, *, bound: bool = False
+) -> None:
+    await _send(channel, agent_id, task, bound=bound)
     _die("after_send_before_mark")
 
 
-async def _send_when_released(channel: InProcessChannel, agent_id: AgentId, task: TaskFrame) -> None:
+async def _send_when_released(
+    channel: InProcessChannel, agent_id: AgentId, task: TaskFrame, *, bound: bool = False
+) -> None:
     while agent_id == HELD_AGENT and not RELEASE.exists():  # noqa: ASYNC240 - one look every 20 ms
         await _clock.sleep(0.02)
-    await _send(channel, agent_id, task)
+    await _send(channel, agent_id, task, bound=bound)
 
 
 def _bend_sends(send: Callable[..., Any]) -> Callable[[], None]:
