@@ -13,6 +13,7 @@ MAX_INTEGER = 2**63 - 1
 """Integers beyond it lose digits in readers that use 64 bits."""
 
 _CONTAINERS = (dict, list)
+_Container = dict[str, object] | list[object]
 ValueT = TypeVar("ValueT")
 
 
@@ -38,7 +39,7 @@ def find_flaw(value: object) -> Flaw | None:
     """
     if not isinstance(value, _CONTAINERS):
         return _flaw_of_scalar(value)
-    containers: list[object] = [value]
+    containers: list[_Container] = [value]
     for _ in range(MAX_DEPTH):
         level, containers = _inside(containers), []
         for inner in level:
@@ -58,14 +59,14 @@ def storable(value: ValueT) -> ValueT:
     return value
 
 
-def _inside(containers: list[object]) -> list[object]:
+def _inside(containers: list[_Container]) -> list[object]:
     """Names and values of objects, and the items of arrays."""
     inside: list[object] = []
     for container in containers:
         if isinstance(container, dict):
             inside += container
             inside += container.values()
-        elif isinstance(container, list):
+        else:
             inside += container
     return inside
 
