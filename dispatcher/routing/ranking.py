@@ -57,6 +57,11 @@ class Ranking:
         """The best capability, in scope or not."""
         return self.capabilities[0] if self.capabilities else None
 
+    @property
+    def size(self) -> int:
+        """What remembering it costs, in agents; at least 1."""
+        return 1 + sum(len(entry.agent_cosines) for entry in self.capabilities)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Group:

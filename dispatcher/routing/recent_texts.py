@@ -8,12 +8,15 @@ Made = TypeVar("Made")
 
 LIMIT = 100_000
 """Agents in everything that is kept together; some 100 to 150 bytes each."""
+LONGEST = 256
+"""Characters; longer texts hardly come twice, and nothing is kept of them."""
 
 
 class RecentTexts(Generic[Made]):
     """Keeps one thing for each text; `size_of` says how many agents are in it.
 
-    At most `limit` agents are in all of them together; the text asked for longest ago is dropped first.
+    At most `limit` agents are in all of them together, and no text is longer than `LONGEST`; the text
+    asked for longest ago is dropped first.
     """
 
     def __init__(self, size_of: Callable[[Made], int], limit: int = LIMIT) -> None:
@@ -31,6 +34,8 @@ class RecentTexts(Generic[Made]):
 
     def keep(self, text: str, made: Made) -> None:
         """Keep this for the text from now on, in place of what was kept before."""
+        if len(text) > LONGEST:
+            return
         before = self._kept.pop(text, None)
         if before is not None:
             self._size -= self._size_of(before)

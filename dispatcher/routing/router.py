@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
@@ -177,7 +178,7 @@ class Router:
             fitted=fitted,
             ranker=Ranker(self._catalogue.keys, fitted.used, self._rules, self._version),
             choice=Choice(self._directory, self._rules, self._registry(fitted.used), self._clock),
-            recent=RecentTexts(_size),
+            recent=RecentTexts(attrgetter("size")),
         )
         facts = {"registry_version": self._version, "refused": round(fitted.refused, 3)}
         if fitted.pending is not None:
@@ -235,7 +236,3 @@ class Router:
             version=self._version,
             calibration=used.kind,
         )
-
-
-def _size(ranking: Ranking) -> int:
-    return 1 + sum(len(entry.agent_cosines) for entry in ranking.capabilities)

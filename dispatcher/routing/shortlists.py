@@ -28,4 +28,6 @@ class Shortlists:
 
 
 def _size(made: Shortlist) -> int:
-    return len(made.group) + len(made.neighbours) + len(made.groups)
+    # The ranking as well: it lives as long as the shortlist, whether it is remembered by itself or not.
+    ranking = made.wish.ranking.size if made.wish.ranking else 0
+    return ranking + len(made.group) + len(made.neighbours) + len(made.groups)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dispatcher.routing.recent_texts import RecentTexts
+from dispatcher.routing.recent_texts import LONGEST, RecentTexts
 
 
 def test_what_was_kept_for_a_text_is_found():
@@ -39,6 +39,15 @@ def test_more_than_the_bound_is_not_kept():
     recent.keep("a", "four")
 
     assert recent.find("a") is None
+
+
+def test_nothing_is_kept_of_a_text_that_is_too_long():
+    recent = RecentTexts(len)
+    recent.keep(LONGEST * "x", "kept")
+    recent.keep(LONGEST * "x" + "x", "not kept")
+
+    assert recent.find(LONGEST * "x") == "kept"
+    assert recent.find(LONGEST * "x" + "x") is None
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(1, 9))))

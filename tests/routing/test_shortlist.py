@@ -139,6 +139,15 @@ def test_without_a_ranking_nothing_is_remembered(shortlists):
     assert shortlists.find(wish) is not shortlists.find(wish)
 
 
+def test_the_bound_counts_the_ranking_that_a_shortlist_keeps_alive(shortlister):
+    made = 2 + 2 + 2
+    """Group, neighbours, names of groups."""
+    kept, dropped = (Shortlists(shortlister, limit=made + RANKING.size - less) for less in (0, 1))
+
+    assert kept.find(WISH) is kept.find(WISH)
+    assert dropped.find(WISH) is not dropped.find(WISH)
+
+
 def test_the_agents_in_all_of_them_are_bounded(shortlister):
     shortlists = Shortlists(shortlister, limit=1)
     first = shortlists.find(WISH)
