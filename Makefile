@@ -12,6 +12,7 @@ AGENTS ?= agents.order:agent agents.promotion:agent agents.faq:agent agents.logi
 
 BIN := $(VENV)/bin
 NODE := tests/interop/node/node_modules
+COMPARISON := $(VENV)/semantic-router
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 COMPILE := CUSTOM_COMPILE_COMMAND='make lock' $(BIN)/pip-compile --quiet --strip-extras --no-annotate \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
@@ -24,6 +25,9 @@ help: ## list these targets
 
 .PHONY: setup
 setup: $(VENV)/.dev $(NODE)/.installed ## create the virtual environment with everything development needs
+
+.PHONY: encoders
+encoders: $(VENV)/.encoders ## install torch and the encoders beside the packaged one, for their tests
 
 .PHONY: demo
 demo: $(VENV)/.server ## route, deliver and merge three requests in one process, and show how
@@ -61,9 +65,17 @@ types: $(VENV)/.dev ## mypy, strict
 contracts: $(VENV)/.dev ## import-linter: who may import whom
 	@$(BIN)/lint-imports
 
+.PHONY: notebooks
+notebooks: $(VENV)/.jupyter ## open the notebooks in a browser, on 127.0.0.1 only
+	@$(BIN)/jupyter nbclassic --ip=127.0.0.1 --notebook-dir=notebooks $(ARGS)
+
 .PHONY: bench
 bench: $(VENV)/.dev ## time a routing decision beside the bare thing (docs/performance.md has more)
 	@$(BIN)/dispatcher bench route $(ARGS)
+
+.PHONY: comparison
+comparison: $(VENV)/.dev $(COMPARISON)/.installed ## route beside semantic-router (`make comparison ARGS=DATASET_DIR`)
+	@$(BIN)/python -m tests.comparison --python $(COMPARISON)/bin/python $(ARGS)
 
 .PHONY: docs
 docs: $(VENV)/.dev ## check links and published schemas (`make docs ARGS=--write` renders the schemas)
@@ -75,9 +87,13 @@ lock: $(VENV)/.dev ## resolve the pinned requirement files anew from pyproject.t
 	@$(COMPILE) --allow-unsafe --only-build-deps --all-build-deps -o requirements/build.lock pyproject.toml
 	@$(COMPILE) --extra server --extra postgres -o requirements/server.lock pyproject.toml
 	@$(COMPILE) --extra dev -c requirements/server.lock -o requirements/dev.lock pyproject.toml
+	@$(COMPILE) --extra jupyter -c requirements/dev.lock -o requirements/jupyter.lock pyproject.toml
 	@$(COMPILE) --extra server --extra postgres --extra embed -c requirements/server.lock \
 		-P torch==2.13.0 -o requirements/embed.lock pyproject.toml
-	@sed -i -E 's/^(torch==[0-9.]+)\+cpu$$/\1/' requirements/embed.lock
+	@$(COMPILE) --extra encoders -c requirements/dev.lock \
+		-P torch==2.13.0 -o requirements/encoders.lock pyproject.toml
+	@$(COMPILE) -o requirements/comparison.lock requirements/comparison.txt
+	@sed -i -E 's/^(torch==[0-9.]+)\+cpu$$/\1/' requirements/embed.lock requirements/encoders.lock
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -97,6 +113,24 @@ $(VENV)/.server: requirements/build.lock requirements/server.lock pyproject.toml
 $(VENV)/.dev: requirements/dev.lock $(VENV)/.server
 	@echo "installing the development tools into $(VENV)"
 	@$(PIP) -r requirements/dev.lock
+	@touch $@
+
+$(VENV)/.jupyter: requirements/jupyter.lock $(VENV)/.dev
+	@echo "installing the notebook server into $(VENV)"
+	@$(PIP) -r requirements/jupyter.lock
+	@touch $@
+
+# About 1.3 GB and two minutes where pip's index has torch for the CPU; elsewhere its CUDA libraries come with it.
+$(VENV)/.encoders: requirements/encoders.lock $(VENV)/.dev
+	@echo "installing the encoders into $(VENV)"
+	@$(PIP) -r requirements/encoders.lock
+	@touch $@
+
+# 300 MB, in an environment of its own: it brings the clients of a dozen vendors.
+$(COMPARISON)/.installed: requirements/comparison.lock | $(BIN)/python
+	@echo "installing semantic-router into $(COMPARISON)"
+	@$(PYTHON) -m venv $(COMPARISON)
+	@$(COMPARISON)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/comparison.lock
 	@touch $@
 
 # An AMQP client of another language, and published schemas; without them the tests that need them are skipped.

@@ -8,6 +8,7 @@
     │   ├── RefusedError        queue full or broker refused; surely not delivered
     │   ├── TooLargeError       frame over the size limit; never published
     │   └── OutcomeUnknownError timed out or connection lost: may have been delivered
+    │       └── NotSentError        the transport was not there; surely nothing was written
     ├── OverloadedError     a bound was hit before anything was accepted (HTTP 503 + Retry-After)
     ├── UnavailableError    a part we depend on is not there          (HTTP 503)
     └── ConfigurationError  the process can't start as configured
@@ -73,6 +74,15 @@ class OutcomeUnknownError(DeliveryError):
     """No confirmation came; the frame may or may not arrive. Publishing it again is safe (I2)."""
 
     code = "outcome_unknown"
+
+
+class NotSentError(OutcomeUnknownError):
+    """The transport did not come up in time: nothing was written, and nothing is known of the receiver.
+
+    Whoever treats it like its parent is merely more careful than needed.
+    """
+
+    code = "not_sent"
 
 
 class OverloadedError(DispatcherError):

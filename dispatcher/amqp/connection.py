@@ -17,8 +17,9 @@ from aio_pika.abc import AbstractChannel
 from yarl import URL
 
 from dispatcher.amqp.alongside import alongside
-from dispatcher.amqp.outcomes import LIBRARY_ERRORS
+from dispatcher.amqp.outcomes import LIBRARY_ERRORS, named_errors
 from dispatcher.amqp.transport import TurnTransports
+from dispatcher.backoff import BackoffRules, pauses
 from dispatcher.clock import Clock
 from dispatcher.errors import ConfigurationError
 
@@ -84,16 +85,18 @@ class Connection:
     async def channel(self, lost: asyncio.Event, *, confirms: bool) -> AsyncIterator[AbstractChannel]:
         """Open a channel as soon as the connection is up; `lost` is set when it or its consumer ends.
 
-        Publishing with `confirms` raises for what the broker returns or refuses.
+        Publishing with `confirms` raises for what the broker returns or refuses. All that calls on it
+        raise is among `LIBRARY_ERRORS` outside.
         """
         await self._up.wait()
         if self._connection is None:
             raise ConnectionError(self.name)
         channel = self._connection.channel(publisher_confirms=confirms, on_return_raises=confirms)
         try:
-            async with asyncio.timeout(self.rules.call_timeout_s):
-                await _watch(channel, lost)
-            yield channel
+            with named_errors():
+                async with asyncio.timeout(self.rules.call_timeout_s):
+                    await _watch(channel, lost)
+                yield channel
         finally:
             await _close(channel, self.rules.close_timeout_s)
 
@@ -147,7 +150,9 @@ async def keep_up(
 
     What can't work as configured is tried again as well: an operator may be about to change it.
     """
-    delay = rules.first_delay_s
+    backoff = BackoffRules(first_s=rules.first_delay_s, longest_s=rules.longest_delay_s)
+    chance = random.Random()  # noqa: S311 - spreads reconnects, hides nothing
+    delays = pauses(backoff, chance)
     while True:
         try:
             await attempt()
@@ -161,9 +166,8 @@ async def keep_up(
             log.warning("amqp.attempt_failed", extra={"connection": name, "reason": "closed meanwhile"})
         else:
             log.warning("amqp.lost", extra={"connection": name})
-            delay = rules.first_delay_s
-        await clock.sleep(delay * random.uniform(0.5, 1))  # noqa: S311 - spreads reconnects, hides nothing
-        delay = min(2 * delay, rules.longest_delay_s)
+            delays = pauses(backoff, chance)
+        await clock.sleep(next(delays))
 
 
 def is_cancelled() -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from aio_pika.abc import AbstractChannel, AbstractQueue
 from aiormq.abc import DeliveredMessage
@@ -13,7 +13,7 @@ from aiormq.abc import DeliveredMessage
 from dispatcher.amqp.alongside import alongside
 from dispatcher.amqp.connection import Connection, keep_up
 from dispatcher.amqp.declare import Queue, declare_queue
-from dispatcher.amqp.outcomes import LIBRARY_ERRORS
+from dispatcher.amqp.outcomes import LIBRARY_ERRORS, named_errors
 from dispatcher.amqp.settle import Received, Settler
 from dispatcher.errors import ConfigurationError
 
@@ -52,7 +52,7 @@ class Consumer:
         self._subscription = subscription
         self._place: _Place | None = None
         self._up = asyncio.Event()
-        self._in_hand = 0
+        self._in_hand: set[asyncio.Task[object]] = set()
         self._idle = asyncio.Event()
         self._idle.set()
         self._is_draining = False
@@ -84,7 +84,7 @@ class Consumer:
     async def drain(self) -> None:
         """Take no more messages and wait for those in hand, at most `close_timeout_s` seconds."""
         self._is_draining = True
-        with suppress(*LIBRARY_ERRORS):
+        with suppress(*LIBRARY_ERRORS), named_errors():
             async with asyncio.timeout(self._connection.rules.close_timeout_s):
                 if self._place:
                     await self._place.queue.cancel(self._place.tag)
@@ -111,7 +111,16 @@ class Consumer:
                 self._up.clear()
                 self._place = None
                 subscription.on_up(self.is_up)
+                await self._end_handlers()
                 await settler.tell()
+
+    async def _end_handlers(self) -> None:
+        """The channel's end would cancel them too, but after our last word; so what they decide is told."""
+        for task in self._in_hand:
+            if not task.cancelling():
+                task.cancel()
+        if self._in_hand:
+            await asyncio.wait(set(self._in_hand), timeout=self._connection.rules.close_timeout_s)
 
     async def _declare(self, channel: AbstractChannel) -> AbstractQueue:
         self.misfit = None
@@ -126,11 +135,12 @@ class Consumer:
             settler.note(message.delivery_tag or 0)
         if self._is_draining:
             return
-        self._in_hand += 1
+        task = cast("asyncio.Task[object]", asyncio.current_task())
+        self._in_hand.add(task)
         self._idle.clear()
         try:
             await self._subscription.handle(Received(message, settler, self._connection.clock.monotonic()))
         finally:
-            self._in_hand -= 1
+            self._in_hand.discard(task)
             if not self._in_hand:
                 self._idle.set()

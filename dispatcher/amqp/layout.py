@@ -43,6 +43,11 @@ def dead_queue(topology: Topology, key: str) -> Queue:
     )
 
 
+def people_queue(topology: Topology) -> Queue:
+    """Shared by people's tools; reached by its name through the default exchange."""
+    return Queue(name=topology.people_queue, arguments=topology.people_arguments())
+
+
 def results_queue(topology: Topology) -> Queue:
     """Shared by all replicas."""
     return Queue(

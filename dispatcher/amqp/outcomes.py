@@ -4,7 +4,8 @@ The only place that knows the library's exception classes; a test walks all of t
 on one that is not covered.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 
 from aio_pika.exceptions import AMQPError, PublishError
@@ -31,6 +32,20 @@ _OUTCOMES: Mapping[type[BaseException], type[DeliveryError]] = MappingProxyType(
     }
 )
 """Returned by the broker, refused by it (nack), or anything that leaves the outcome open."""
+
+
+@contextmanager
+def named_errors() -> Iterator[None]:
+    """Raise ConnectionError for the bare `Exception` of the library.
+
+    It ends calls with that whose connection was closed in good order: there was no error to give them.
+    """
+    try:
+        yield
+    except Exception as error:
+        if type(error) is Exception:
+            raise ConnectionError("the connection was closed") from error
+        raise
 
 
 def outcome_of(error: type[BaseException]) -> type[DeliveryError] | None:

@@ -12,7 +12,13 @@ from dispatcher.amqp.confirmed import Address, ConfirmedChannel
 from dispatcher.amqp.connection import Connection, is_cancelled, keep_up
 from dispatcher.amqp.declare import Exchange, declare_exchanges
 from dispatcher.amqp.outcomes import LIBRARY_ERRORS, delivery_error
-from dispatcher.errors import ConfigurationError, OutcomeUnknownError, RefusedError, TooLargeError
+from dispatcher.errors import (
+    ConfigurationError,
+    NotSentError,
+    OutcomeUnknownError,
+    RefusedError,
+    TooLargeError,
+)
 from dispatcher.identifiers import new_id
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
 
@@ -27,12 +33,14 @@ class Message:
 
     With `lifetime_ms` it is never delivered later than so many ms after `publish` was called: its
     queue dead-letters it. The broker's clock measures that, and ours what passes before (I10).
+    `message_id` None takes a fresh one.
     """
 
     exchange: str
     key: str
     body: bytes
     kind: str
+    message_id: str | None = None
     correlation_id: str | None = None
     reply_to: str | None = None
     lifetime_ms: int | None = None
@@ -76,7 +84,8 @@ class Publisher:
         """Return once the broker confirmed the message.
 
         Raises `UnroutableError`, `RefusedError` or `TooLargeError` when it surely was not stored, and
-        `OutcomeUnknownError` when the broker could not be reached or did not answer in time. The
+        `OutcomeUnknownError` when the broker did not answer in time or the connection broke;
+        `NotSentError` where there was none to write to, or the broker read nothing. The
         code of `RefusedError` is `expired` where the message's lifetime ended while it waited.
         """
         begun = self._connection.clock.monotonic()
@@ -107,10 +116,13 @@ class Publisher:
         return str(min(left_ms, _LONGEST_LIFETIME_MS))
 
     async def _writable(self, until: float) -> None:
-        async with asyncio.timeout_at(until):
-            await self._up.wait()
-            if self._connection.is_blocked:
-                await self._connection.unblocked()
+        try:
+            async with asyncio.timeout_at(until):
+                await self._up.wait()
+                if self._connection.is_blocked:
+                    await self._connection.unblocked()
+        except TimeoutError:
+            raise NotSentError("the broker was not there to be written to") from None
 
     async def _publish(self, message: Message, expiration: str | None, until: float) -> None:
         if self._channel is None:
@@ -149,7 +161,7 @@ class Publisher:
 
 def _properties(message: Message, expiration: str | None) -> spec.Basic.Properties:
     return spec.Basic.Properties(
-        message_id=new_id(),
+        message_id=message.message_id or new_id(),
         message_type=message.kind,
         content_type="application/json",
         delivery_mode=_PERSISTENT if message.persistent else _TRANSIENT,

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from itertools import takewhile
 from typing import NoReturn
 
@@ -43,23 +44,22 @@ class Settler:
         while True:
             await self._due.wait()
             self._due.clear()
-            await self._tell()
+            with _too_late():
+                await self._tell()
 
     async def tell(self) -> None:
-        """Tell the broker what is left, unless that takes seconds; while nothing else tells it."""
-        try:
+        """Tell the broker what is left, unless that takes seconds; while nothing else tells it.
+
+        What is decided meanwhile is told as well.
+        """
+        with _too_late():
             async with asyncio.timeout(_SETTLE_TIMEOUT_S):
-                await self._tell()
-        except TimeoutError as error:
-            log.debug("amqp.settled_too_late", extra={"reason": type(error).__name__})
+                while self._decided:
+                    await self._tell()
 
     async def _tell(self) -> None:
-        """On a connection that is gone there is nothing left to do."""
-        try:
-            await self._give_back()
-            await self._acknowledge()
-        except LIBRARY_ERRORS as error:
-            log.debug("amqp.settled_too_late", extra={"reason": type(error).__name__})
+        await self._give_back()
+        await self._acknowledge()
 
     async def _give_back(self) -> None:
         """RabbitMQ 4.3 counts only `reject` towards the delivery limit, so work is given back with it.
@@ -90,6 +90,15 @@ class Settler:
     def _forget(self, tag: int) -> None:
         del self._decided[tag]
         self._in_hand.pop(tag, None)
+
+
+@contextmanager
+def _too_late() -> Iterator[None]:
+    """On a connection that is gone there is nothing left to do."""
+    try:
+        yield
+    except LIBRARY_ERRORS as error:
+        log.debug("amqp.settled_too_late", extra={"reason": type(error).__name__})
 
 
 class Received:

@@ -12,7 +12,7 @@ from dispatcher.dispatch.sweep import Steadiness, Sweep
 from dispatcher.observe.supervise import every
 
 REFRESH_S = 1.0
-"""How old a replica's copy of keys, grants, loads and the registry may be."""
+"""How old a replica's copy of keys, grants, loads, the registry and what calibration is in force may be."""
 
 CLEAR_S = 86_400.0
 """Leases of instances silent for a day are ended, looked at once a day."""
@@ -39,7 +39,9 @@ def loops(parts: Parts) -> Sequence[Coroutine[Any, Any, None]]:
         every(clock, REFRESH_S, "access", parts.access.refresh),
         every(clock, REFRESH_S, "loads", partial(refresh_loads, parts)),
         every(clock, 0, "registry", partial(_refresh_registry, parts)),
+        every(clock, REFRESH_S, "calibrations", parts.calibrations.book.look),
         every(clock, liveness.heartbeat_s, "signs_of_life", parts.registrar.record_signs_of_life),
+        every(clock, REFRESH_S, "people", parts.people.publish),
         every(clock, CLEAR_S, "dead_leases", partial(parts.registrar.clear_dead, CLEAR_S)),
         every(clock, liveness.offline_after_s, "outcomes", partial(_refresh_outcomes, parts)),
     )

@@ -1,7 +1,7 @@
 """Everything a running dispatcher is made of, built from settings but not yet started."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -9,7 +9,9 @@ from functools import partial
 from threadpoolctl import threadpool_limits
 
 from dispatcher.assembly import rules
+from dispatcher.assembly.calibrating import Calibrating, calibrating
 from dispatcher.assembly.drain import Drain
+from dispatcher.assembly.encoders import EncoderInUse, open_encoder
 from dispatcher.assembly.storage import open_storage
 from dispatcher.channel.channel import Channel
 from dispatcher.channel.composite import CompositeChannel
@@ -19,9 +21,11 @@ from dispatcher.channel.in_process import InProcessChannel
 from dispatcher.channel.rabbitmq import RabbitChannel
 from dispatcher.clock import SystemClock
 from dispatcher.dispatch.bookkeeper import Bookkeeper
+from dispatcher.dispatch.judging import Judging
 from dispatcher.dispatch.lifecycle.assign import Assigner
 from dispatcher.dispatch.lifecycle.ledger import Ledger
 from dispatcher.dispatch.outbox import Outbox
+from dispatcher.dispatch.people import People
 from dispatcher.dispatch.selection import Selection
 from dispatcher.dispatch.waiters import Waiters
 from dispatcher.identifiers import AgentId, ReplicaId, new_id
@@ -34,19 +38,19 @@ from dispatcher.registry.registrar import Effects, Registrar
 from dispatcher.registry.repository import RegistrySnapshot
 from dispatcher.registry.success import SuccessRules
 from dispatcher.registry.view import LiveView
-from dispatcher.routing.batcher import BatchingEncoder
-from dispatcher.routing.embedder import Embedder
+from dispatcher.routing.batcher import TextEncoder
 from dispatcher.routing.faiss_index import FaissIndex
-from dispatcher.routing.hashing_encoder import HashingEncoder
 from dispatcher.routing.index import ExactIndex
+from dispatcher.routing.reindex import ReindexingRouter
 from dispatcher.routing.router import Router
-from dispatcher.routing.use_encoder import UseEncoder
 from dispatcher.settings import Settings
 from dispatcher.store.access import SqlAccess
 from dispatcher.store.agents import SqlAgents
 from dispatcher.store.direct_secret import SqlDirectSecret
 from dispatcher.store.engine import Database
 from dispatcher.store.group_commit import GroupRules
+from dispatcher.store.handoffs import SqlHandoffs
+from dispatcher.store.judgements import SqlJudgements
 from dispatcher.store.ledger import SqlLedger
 
 
@@ -71,35 +75,42 @@ class Parts:
     access: AccessBook
     direct: DirectBook
     view: LiveView
-    router: Router
+    encoder: EncoderInUse
+    calibrations: Calibrating
     channel: Channel
     link: Link | None
     """The way for agents in this process; None with a broker."""
     http: HttpChannel
     registrar: Registrar
     books: Bookkeeper
+    judging: Judging
+    people: People
     selection: Selection
     assigner: Assigner
+
+    @property
+    def router(self) -> ReindexingRouter:
+        """What ranks and decides, whichever encoder is in use."""
+        return self.encoder.router
 
 
 async def build_parts(settings: Settings, stack: AsyncExitStack) -> Parts:
     """Build all parts; what has to be closed again is entered into `stack`."""
-    clock = SystemClock()
-    replica = ReplicaId(new_id())
+    clock, replica = SystemClock(), ReplicaId(new_id())
     # One small product at a time: more BLAS threads only fight for the cores (p95 3 -> 250 ms).
     stack.enter_context(threadpool_limits(limits=1))
     database = await stack.enter_async_context(open_storage(settings))
     ledger = await _open_ledger(settings, database, clock, stack)
     access = AccessBook(SqlAccess(database), clock, development=settings.auth.development)
     view = _view(settings, clock)
-    router = await _open_router(settings, view, clock, stack)
+    encoder = await _open_encoder(settings, view, clock, stack)
     primary = _primary(settings, view, replica, clock)
     drain = Drain(seconds=settings.server.drain_s, clock=clock)
     http = _http(settings, view, clock, drain)
     channel = CompositeChannel(primary, {"http": http}, partial(_declared_channel, view))
-    waiters = Waiters(ledger=ledger, clock=clock, limit=settings.server.max_waiting)
-    outbox = Outbox(replica=replica, limit=settings.store.queue_limit, clock=clock)
-    selection = Selection(router=router, directory=view, grants=access.grants, calendar=clock)
+    selection = _selection(settings, encoder, view, access, clock)
+    calibrations = calibrating(database, encoder.router)
+    registrar = _registrar(settings, SqlAgents(database), view, calibrations.follow, (channel, http))
     return Parts(
         settings=settings,
         clock=clock,
@@ -108,15 +119,52 @@ async def build_parts(settings: Settings, stack: AsyncExitStack) -> Parts:
         access=access,
         direct=DirectBook(SqlDirectSecret(database), rules.ticket_rules(settings), clock),
         view=view,
-        router=router,
+        encoder=encoder,
+        calibrations=calibrations,
         channel=channel,
         link=primary.link() if isinstance(primary, InProcessChannel) else None,
         http=http,
-        registrar=_registrar(settings, SqlAgents(database), view, router, channel, http),
-        books=Bookkeeper(ledger=ledger, outbox=outbox, loads=view, waiters=waiters, channel=channel),
+        registrar=registrar,
+        books=_books(settings, ledger, view, channel, replica, clock),
+        judging=Judging(repository=SqlJudgements(database), known=lambda: registrar.contracts),
+        people=_people(database, ledger, primary),
         selection=selection,
         assigner=rules.assigner(settings, view, selection, replica, clock),
     )
+
+
+def _books(
+    settings: Settings,
+    ledger: Ledger,
+    view: LiveView,
+    channel: Channel,
+    replica: ReplicaId,
+    clock: SystemClock,
+) -> Bookkeeper:
+    return Bookkeeper(
+        ledger=ledger,
+        outbox=Outbox(replica=replica, limit=settings.store.queue_limit, clock=clock),
+        loads=view,
+        waiters=Waiters(ledger=ledger, clock=clock, limit=settings.server.max_waiting),
+        channel=channel,
+    )
+
+
+def _selection(
+    settings: Settings, encoder: EncoderInUse, view: LiveView, access: AccessBook, clock: SystemClock
+) -> Selection:
+    return Selection(
+        router=encoder.router,
+        directory=view,
+        grants=access.grants,
+        calendar=clock,
+        fallback=rules.fallback(settings),
+    )
+
+
+def _people(database: Database, ledger: SqlLedger, primary: InProcessChannel | RabbitChannel) -> People:
+    queue = primary if isinstance(primary, RabbitChannel) else None
+    return People(repository=SqlHandoffs(database), reads=ledger, queue=queue)
 
 
 async def _open_ledger(
@@ -137,25 +185,21 @@ def _view(settings: Settings, clock: SystemClock) -> LiveView:
     return LiveView(rules=rules.liveness_rules(settings), clock=clock, success=success)
 
 
-async def _open_router(
+async def _open_encoder(
     settings: Settings, view: LiveView, clock: SystemClock, stack: AsyncExitStack
-) -> Router:
-    embedder = await asyncio.to_thread(_load_encoder, settings.encoder.name)
-    encoder = BatchingEncoder(
-        embedder, cache_size=settings.encoder.cache_size, queue_limit=settings.encoder.queue_limit
-    )
+) -> EncoderInUse:
+    def make_router(encoder: TextEncoder) -> Router:
+        return Router(
+            encoder=encoder,
+            directory=view,
+            make_index=FaissIndex if settings.routing.index == "faiss" else ExactIndex,
+            rules=rules.routing_rules(settings),
+            clock=clock,
+        )
+
+    encoder = EncoderInUse(await open_encoder(settings.encoder), make_router)
     stack.callback(encoder.close)
-    return Router(
-        encoder=encoder,
-        directory=view,
-        make_index=FaissIndex if settings.routing.index == "faiss" else ExactIndex,
-        rules=rules.routing_rules(settings),
-        clock=clock,
-    )
-
-
-def _load_encoder(name: str) -> Embedder:
-    return UseEncoder() if name == "use" else HashingEncoder()
+    return encoder
 
 
 def _http(settings: Settings, view: LiveView, clock: SystemClock, drain: Drain) -> HttpChannel:
@@ -195,13 +239,10 @@ def _registrar(
     settings: Settings,
     repository: SqlAgents,
     view: LiveView,
-    router: Router,
-    channel: CompositeChannel,
-    http: HttpChannel,
+    follow: Callable[[RegistrySnapshot], Awaitable[None]],
+    channels: tuple[CompositeChannel, HttpChannel],
 ) -> Registrar:
-    async def follow(snapshot: RegistrySnapshot) -> None:
-        await router.sync(snapshot.agents, snapshot.version)
-
+    channel, http = channels
     return Registrar(
         repository=repository,
         view=view,

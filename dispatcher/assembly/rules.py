@@ -7,20 +7,22 @@ from functools import partial
 from dispatcher.channel.http_call import CallRules, CallTimes
 from dispatcher.channel.http_policy import LOOPBACK, AddressPolicy
 from dispatcher.clock import Clock
+from dispatcher.dispatch.fallback import Fallback, FallbackKind
 from dispatcher.dispatch.lifecycle.assign import Assigner, AttemptRules
+from dispatcher.dispatch.lifecycle.match import MatchRules, plain
 from dispatcher.dispatch.relay import RelayRules
 from dispatcher.dispatch.retry_budget import RetryBudget, RetryRules
 from dispatcher.dispatch.route_query import RouteQueryRules
 from dispatcher.dispatch.selection import Selection
 from dispatcher.gateway.parts import GatewayRules
-from dispatcher.identifiers import ReplicaId
+from dispatcher.identifiers import Capability, ReplicaId
 from dispatcher.protocol.topology import Topology
 from dispatcher.registry.admission import AdmissionRules
 from dispatcher.registry.agent import LivenessRules
 from dispatcher.registry.direct import TicketRules
 from dispatcher.registry.view import LiveView
 from dispatcher.routing.decision import Weights
-from dispatcher.routing.rules import RoutingRules
+from dispatcher.routing.rules import ClarifyRules, RoutingRules
 from dispatcher.settings import Settings
 
 LONGEST_SEND_S = 5.5
@@ -84,8 +86,33 @@ def routing_rules(settings: Settings) -> RoutingRules:
         similarity_floor=chosen.floor,
         composite_floor=chosen.floor,
         margin=chosen.margin,
+        clarify=clarify_rules(settings),
         lexical_share=chosen.lexical,
     )
+
+
+def clarify_rules(settings: Settings) -> ClarifyRules:
+    """When a person is asked which of near capabilities is meant."""
+    chosen = settings.routing
+    own = {Capability(name): margin for name, margin in chosen.clarify.items()}
+    return ClarifyRules(margin=chosen.clarify_margin, own=own)
+
+
+def match_rules(settings: Settings) -> MatchRules:
+    """How capabilities are found that callers don't name exactly."""
+    chosen = settings.routing
+    return MatchRules(
+        synonyms={plain(alias): Capability(name) for alias, name in chosen.synonyms.items()},
+        semantic=chosen.semantic,
+        semantic_off=frozenset(chosen.semantic_off),
+    )
+
+
+def fallback(settings: Settings) -> Fallback:
+    """What becomes of parts that are out of scope."""
+    chosen = settings.routing
+    named = Capability(chosen.fallback_capability) if chosen.fallback_capability else None
+    return Fallback(kind=FallbackKind(chosen.fallback), capability=named)
 
 
 def relay_rules(settings: Settings) -> RelayRules:

@@ -11,6 +11,7 @@ from pathlib import Path
 from dispatcher.assembly import rules
 from dispatcher.assembly.loops import loops, refresh_loads, sweep_of
 from dispatcher.assembly.parts import Parts, build_parts
+from dispatcher.assembly.understanding import open_planner
 from dispatcher.channel.channel import Inbound
 from dispatcher.dispatch.admission import Admission, AdmissionBounds
 from dispatcher.dispatch.callback import Callbacks
@@ -24,8 +25,6 @@ from dispatcher.dispatch.watch import Watcher
 from dispatcher.gateway.app import Application, create_app
 from dispatcher.gateway.parts import GatewayParts
 from dispatcher.identifiers import AgentId
-from dispatcher.intents.decompose import RuleDecomposer
-from dispatcher.intents.segment import DecomposeRules
 from dispatcher.protocol.declaration import Declaration
 from dispatcher.protocol.direct import DirectKeys
 from dispatcher.protocol.frames import RegisterFrame
@@ -79,11 +78,12 @@ async def open_dispatcher(settings: Settings) -> AsyncIterator[Running]:
     async with AsyncExitStack() as stack:
         parts = await build_parts(settings, stack)
         await parts.access.refresh()
+        await parts.calibrations.book.look()
         await parts.registrar.start()
         await refresh_loads(parts)
         await stack.enter_async_context(parts.channel.open(_inbound(parts)))
         await stack.enter_async_context(_looping(parts))
-        dispatcher = _dispatcher(parts)
+        dispatcher = _dispatcher(parts, await stack.enter_async_context(open_planner(parts)))
         yield Running(
             settings=settings,
             app=create_app(_gateway_parts(parts, dispatcher), parts.clock),
@@ -104,13 +104,7 @@ async def _looping(parts: Parts) -> AsyncIterator[None]:
                 task.cancel()
 
 
-def _dispatcher(parts: Parts) -> Dispatcher:
-    planner = Planner(
-        decomposer=RuleDecomposer(DecomposeRules()),
-        router=parts.router,
-        contracts=lambda: parts.registrar.contracts,
-        calendar=parts.clock,
-    )
+def _dispatcher(parts: Parts, planner: Planner) -> Dispatcher:
     delivery = parts.settings.delivery
     bounds = AdmissionBounds(max_open=delivery.max_open, max_backlog=delivery.max_backlog)
     return Dispatcher(
@@ -119,6 +113,7 @@ def _dispatcher(parts: Parts) -> Dispatcher:
         selection=parts.selection,
         assigner=parts.assigner,
         admission=Admission(backlog=parts.view, bounds=bounds),
+        matching=rules.match_rules(parts.settings),
     )
 
 
@@ -164,6 +159,9 @@ def _gateway_parts(parts: Parts, dispatcher: Dispatcher) -> GatewayParts:
             selection=dispatcher.selection,
             assigner=dispatcher.assigner,
         ),
+        calibrations=parts.calibrations,
+        judge=parts.judging.take,
+        people=parts.people,
         readiness=lambda: _readiness(parts),
         rules=rules.gateway_rules(parts.settings),
         stopping=parts.signals.stopping.is_set,

@@ -101,6 +101,7 @@ class Channel(Protocol):
 
         Raises UnroutableError, RefusedError or TooLargeError when it surely is not, and
         OutcomeUnknownError when nobody can say; sending the same task again is always safe (I2).
+        NotSentError is one where the channel itself was not there: it surely wrote nothing.
         A task without budget is refused with the code `expired`.
         """
         ...

@@ -54,8 +54,10 @@ def _longest_call_s() -> float:
     return LONGEST_CALL_S
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(eq=False, slots=True, kw_only=True)
 class _Call:
+    """A call that goes on; it turns `bound` once its task was sent by others meanwhile."""
+
     agent_id: AgentId
     endpoint: str
     task: TaskFrame
@@ -95,8 +97,8 @@ class HttpChannel:
         self._cancels = CancelPosts(caller, places)
         self._calls: asyncio.TaskGroup | None = None
         self._running: dict[asyncio.Task[None], _Call] = {}
-        self._called: set[str] = set()
-        """Tokens of the attempts whose calls go on."""
+        self._called: dict[str, _Call] = {}
+        """The calls that go on, by the token of their attempt."""
         self._inbound: Inbound | None = None
         self._intake = ResultIntake(self._hand_over, rules.results, self._clock)
 
@@ -131,7 +133,7 @@ class HttpChannel:
     async def send(self, agent_id: AgentId, task: TaskFrame, *, bound: bool = False) -> None:
         """Return once the request goes out to the agent's endpoint, or connecting takes long.
 
-        An attempt whose call goes on is not sent once more.
+        An attempt whose call goes on is not sent once more; that it is `bound` now holds for that call too.
         Raises `UnroutableError` where the agent can't be connected to or must not be called,
         `RefusedError` without a free slot or while the agent's Retry-After lasts. That connecting
         failed after the send returned is told as a result: the task surely did not start. That is not
@@ -142,14 +144,15 @@ class HttpChannel:
         endpoint = self._allowed_endpoint(agent_id)
         if self._calls is None:
             raise OutcomeUnknownError("the channel is not open")
-        if task.token in self._called:
+        if (going_on := self._called.get(task.token)) is not None:
+            going_on.bound |= bound
             return
         self._slots.take(agent_id)
-        self._called.add(task.token)
         handed_over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         call = _Call(
             agent_id=agent_id, endpoint=endpoint, task=task, body=body, bound=bound, handed_over=handed_over
         )
+        self._called[task.token] = call
         running = self._calls.create_task(self._run(call))
         self._running[running] = call
         running.add_done_callback(lambda done: self._ended(call, done))
@@ -213,7 +216,7 @@ class HttpChannel:
     def _ended(self, call: _Call, running: asyncio.Task[None]) -> None:
         """However a call ended, its slot is free again and its sender knows."""
         self._running.pop(running, None)
-        self._called.discard(call.task.token)
+        self._called.pop(call.task.token, None)
         self._slots.give_back(call.agent_id)
         if not call.handed_over.done():
             call.handed_over.set_exception(OutcomeUnknownError("the call was given up"))

@@ -155,8 +155,9 @@ class HttpCaller:
 
     async def _read(self, response: aiohttp.ClientResponse) -> Reply | Broken:
         """The reply; the body of anything but a 200 is left alone, and so is a compressed one."""
+        retry_after = response.headers.get("Retry-After")
         if response.status != 200:
-            return Reply(status=response.status, retry_after=response.headers.get("Retry-After"))
+            return Reply(status=response.status, retry_after=retry_after)
         if response.headers.get("Content-Encoding", "identity").lower() != "identity":
             return Broken(code="http_unreadable")
         body = bytearray()
@@ -164,7 +165,7 @@ class HttpCaller:
             body += chunk
             if len(body) > self._rules.max_body_bytes:
                 return Broken(code="http_too_large", can_retry=False)
-        return Reply(status=200, body=bytes(body))
+        return Reply(status=200, body=bytes(body), retry_after=retry_after)
 
     async def reach(self, endpoint: str, client: str | None = None) -> None:
         """Ask the endpoint for anything, as an agent registers it; any HTTP answer will do.

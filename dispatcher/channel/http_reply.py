@@ -2,8 +2,9 @@
 
 A reply says that the task surely did not start only where the agent itself can have said so: 429,
 or 503 with Retry-After. A bare 503 may come from a proxy that lost the agent in the middle of it.
-Both may come from a proxy that counts, and so are about one sending: of a task that may run from an
-earlier one, and must not run twice, they say nothing (I2).
+All of these may come from a proxy, and so are about one sending, as a connection is that breaks: of a
+task that may run from an earlier one, and must not run twice, they say nothing (I2). Its result or its
+time ends it.
 """
 
 from dataclasses import dataclass
@@ -56,9 +57,9 @@ class Outcome:
 def outcome_of(task: TaskFrame, reply: Reply | Broken, *, bound: bool = False) -> Outcome:
     """What a reply to the task means; `bound` as in `Channel.send`."""
     if isinstance(reply, Broken):
-        return _failed(task, reply)
+        return Outcome() if bound and reply in (CUT, SILENT) else _failed(task, reply)
     if reply.status == 200:
-        return _answered(task, reply.body)
+        return _answered(task, reply)
     if reply.status == 202:
         return Outcome()
     if reply.status == 429 or (reply.status == 503 and reply.retry_after is not None):
@@ -66,7 +67,10 @@ def outcome_of(task: TaskFrame, reply: Reply | Broken, *, bound: bool = False) -
             frame=None if bound else _on_behalf(task, status=ResultStatus.BUSY),
             pause_s=pause_s(reply.retry_after),
         )
-    return _failed(task, Broken(code=f"http_{reply.status}", can_retry=reply.status in MAY_HELP_AGAIN))
+    may_have_run = reply.status in MAY_HELP_AGAIN
+    if bound and may_have_run:
+        return Outcome()
+    return _failed(task, Broken(code=f"http_{reply.status}", can_retry=may_have_run))
 
 
 def not_started(task: TaskFrame, error_code: str) -> bytes:
@@ -86,16 +90,17 @@ def pause_s(retry_after: str | None) -> float:
     return min(float(text[:9]), MAX_PAUSE_S)
 
 
-def _answered(task: TaskFrame, body: bytes) -> Outcome:
+def _answered(task: TaskFrame, reply: Reply) -> Outcome:
     """A frame for another attempt would leave this one open: the agent broke the protocol."""
     asked = (task.request_id, task.task_id, task.attempt, task.token)
     try:
-        frame = ResultFrame.model_validate_json(body)
+        frame = ResultFrame.model_validate_json(reply.body)
     except ValidationError:
         return _failed(task, Broken(code="http_unreadable"))
     if (frame.request_id, frame.task_id, frame.attempt, frame.token) != asked:
         return _failed(task, Broken(code="http_unreadable"))
-    return Outcome(frame=body)
+    asks_pause = frame.status is ResultStatus.BUSY and reply.retry_after is not None
+    return Outcome(frame=reply.body, pause_s=pause_s(reply.retry_after) if asks_pause else 0.0)
 
 
 def _failed(task: TaskFrame, broken: Broken) -> Outcome:

@@ -10,7 +10,7 @@ from dispatcher.amqp.alongside import alongside
 from dispatcher.amqp.connection import DEFAULT_RULES, Connection, ConnectionRules
 from dispatcher.amqp.consumer import Consumer
 from dispatcher.amqp.declare import Queue, declare_once
-from dispatcher.amqp.layout import dispatcher_exchanges, task_queue
+from dispatcher.amqp.layout import dispatcher_exchanges, people_queue, task_queue
 from dispatcher.amqp.publisher import Message, Publisher
 from dispatcher.channel.budget import remaining_ms
 from dispatcher.channel.canary import Canary, CanaryRules
@@ -21,6 +21,7 @@ from dispatcher.clock import Clock, SystemClock
 from dispatcher.errors import DeliveryError, OutcomeUnknownError, UnavailableError, UnroutableError
 from dispatcher.identifiers import AgentId, ReplicaId, RequestId
 from dispatcher.protocol.frames import CancelFrame, TaskFrame
+from dispatcher.protocol.handoff import HandoffFrame
 from dispatcher.protocol.topology import REGISTRY_CHANGED, Topology
 
 log = logging.getLogger(__name__)
@@ -135,6 +136,22 @@ class RabbitChannel:
             if self._canary is not None:
                 self._canary.suspect(agent_id)
             raise
+
+    async def prepare_people(self) -> None:
+        """Declare the queue of what people do; raises like `prepare`."""
+        await declare_once(self._in, people_queue(self._topology))
+
+    async def tell_people(self, frame: HandoffFrame) -> None:
+        """Publish to people's queue and wait for the broker's confirm; raises like `send`."""
+        told = Message(
+            exchange="",
+            key=self._topology.people_queue,
+            body=frame.model_dump_json().encode(),
+            kind=frame.type,
+            message_id=frame.task_id,
+            correlation_id=frame.request_id,
+        )
+        await self._publisher.publish(told)
 
     async def cancel(self, agent_id: AgentId, frame: CancelFrame) -> None:
         """Publish to the queues of the agent's instances; nothing happens when there are none."""

@@ -6,6 +6,10 @@ from typing import Annotated
 import typer
 
 from dispatcher.cli.bench import bench
+from dispatcher.cli.calibration_commands import calibrations, fit
+from dispatcher.cli.decision_commands import export, gaps, replay
+from dispatcher.cli.encoders import encoders
+from dispatcher.cli.eval import evaluation
 from dispatcher.cli.execute import execute
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
@@ -13,11 +17,20 @@ keys = typer.Typer(no_args_is_help=True, help="API keys: who may call, register 
 grants = typer.Typer(no_args_is_help=True, help="Which capabilities a caller may use.")
 agents = typer.Typer(no_args_is_help=True, help="Registered agents, and declarations before they are.")
 dead = typer.Typer(no_args_is_help=True, help="Dead letters: what did not work, and having it done again.")
+handoff = typer.Typer(no_args_is_help=True, help="Parts handed over to people: what waits, and answers.")
 app.add_typer(keys, name="keys")
 app.add_typer(grants, name="grants")
 app.add_typer(agents, name="agents")
 app.add_typer(dead, name="dead")
+app.add_typer(handoff, name="handoff")
 app.add_typer(bench, name="bench")
+app.add_typer(encoders, name="encoders")
+app.command("eval")(evaluation)
+app.command()(replay)
+app.command()(fit)
+app.add_typer(calibrations, name="calibrations")
+app.command()(gaps)
+app.add_typer(export, name="export")
 app.info.help = "Agent-Reach Dispatcher: decides which agent answers which part of a chat request."
 
 ConfigFile = Annotated[
@@ -204,3 +217,30 @@ def route_dead(
     from dispatcher.cli.dead import do_again
 
     execute(do_again(dead_id, to=to, url=url, key=key))
+
+
+@handoff.command("list")
+def list_handoffs(
+    answered: Annotated[
+        bool, typer.Option("--answered", help="What people answered, the latest first.")
+    ] = False,
+    url: Url = LOCAL,
+    key: Key = "",
+) -> None:
+    """Show 50 parts that wait for a person, the oldest first."""
+    from dispatcher.cli.handoffs import show_handoffs
+
+    execute(show_handoffs(answered=answered, url=url, key=key))
+
+
+@handoff.command("answer")
+def answer_handoff(
+    task_id: str,
+    answer: Annotated[str, typer.Argument(help="What the caller is told.")],
+    url: Url = LOCAL,
+    key: Key = "",
+) -> None:
+    """Answer a part in an agent's place; a part is answered once."""
+    from dispatcher.cli.handoffs import give_answer
+
+    execute(give_answer(task_id, answer, url=url, key=key))

@@ -1,7 +1,7 @@
 """The options of `dispatcher bench`: they are too many for the parameters of functions."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature
@@ -102,7 +102,7 @@ def takes(options: type[OptionsT]) -> Callable[[Callable[[OptionsT], None]], Cal
     """Make a command of a function of these options: the fields become the command's options."""
     hints = get_type_hints(options, include_extras=True)
     parameters = [
-        Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
+        Parameter(one.name, Parameter.KEYWORD_ONLY, default=_default(one), annotation=hints[one.name])
         for one in fields(options)
     ]
 
@@ -118,3 +118,8 @@ def takes(options: type[OptionsT]) -> Callable[[Callable[[OptionsT], None]], Cal
         return command
 
     return make
+
+
+def _default(field: "Field[object]") -> object:
+    """What a parameter without a default is told by."""
+    return Parameter.empty if field.default is MISSING else field.default

@@ -79,10 +79,14 @@ def _decision_table(intent: Document, decision: Document) -> Table:
 
 def _verdict(decision: Document) -> str:
     """Who is asked and why; what nobody is asked names the capability that came nearest."""
-    why, capability = f"{decision['outcome']}, {decision['reason']}", decision["capability"]
-    if decision["outcome"] != "out_of_scope":
+    advice = "".join(f", {one} by a language model" for one in decision.get("advice", ()))
+    why, capability = f"{decision['outcome']}, {decision['reason']}{advice}", decision["capability"]
+    if decision["outcome"] == "clarify":
+        return f"{', or '.join(one['capability'] for one in decision['options'])} ({why})"
+    if decision["outcome"] not in {"out_of_scope", "handed_off"}:
         return f"{capability} ({why})"
-    return f"nobody ({why}, nearest: {capability})" if capability else f"nobody ({why})"
+    whom = "a person" if decision["outcome"] == "handed_off" else "nobody"
+    return f"{whom} ({why}, nearest: {capability})" if capability else f"{whom} ({why})"
 
 
 def _ranking_table(ranking: Document) -> Table:

@@ -11,12 +11,14 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import uvicorn
 
 from dispatcher.assembly.running import Running, open_dispatcher
 from dispatcher.cli.connection import Connection
+from dispatcher.cli.reload import reloading
 from dispatcher.errors import ConfigurationError, DispatcherError
 from dispatcher.observe.log import configure_logging
 from dispatcher.registry.agent import Liveness
@@ -39,7 +41,8 @@ async def serve(
 
     Raises ConfigurationError, with one sentence, for whatever keeps it from starting.
     """
-    settings = _settings(config, host=host, port=port, development=development)
+    read = partial(_settings, config, host=host, port=port, development=development)
+    settings = read()
     configure_logging(settings.log_level, as_json=settings.log_format == "json")
     found = [load_agent(name) for name in agents]
     with listening(settings.server.host, settings.server.port) as listener:
@@ -51,8 +54,9 @@ async def serve(
                 _warn_of_absent(running, found)
                 _calm_collector()
                 with stopped_by_signals(running):
-                    _announce(listener)
-                    await serve_app(running, listener)
+                    async with reloading(running, read):
+                        _announce(listener)
+                        await serve_app(running, listener)
 
 
 def _calm_collector() -> None:

@@ -170,8 +170,7 @@ def abandoned_attempts(change: Change) -> Iterator[Attempt]:
     were_open = {task.task_id for task in change.before.tasks if not task.status.is_terminal}
     ended = {t.task_id for t in change.after.tasks if t.status.is_terminal and t.task_id in were_open}
     for attempt in given_up:
-        may_be_sent = attempt.published_ms is not None or attempt.claimed_by is not None
-        if attempt.task_id in ended and may_be_sent:
+        if attempt.task_id in ended and attempt.may_have_run:
             yield attempt
 
 

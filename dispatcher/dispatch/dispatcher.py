@@ -9,6 +9,7 @@ from dispatcher.dispatch.lifecycle.accept import Arrival, first_step, new_state
 from dispatcher.dispatch.lifecycle.assign import Assigner
 from dispatcher.dispatch.lifecycle.cancel import cancel
 from dispatcher.dispatch.lifecycle.ledger import KeyedRequest, Offer
+from dispatcher.dispatch.lifecycle.match import MatchRules, matched
 from dispatcher.dispatch.lifecycle.request import ChatMessage, DecisionRecord, RequestState
 from dispatcher.dispatch.lifecycle.session import Session
 from dispatcher.dispatch.planning import Planned, Planner
@@ -47,6 +48,7 @@ class Dispatcher:
     assigner: Assigner
     admission: Admission
     seen: SeenKeys = field(default_factory=SeenKeys)
+    matching: MatchRules = field(default_factory=MatchRules)
 
     async def submit(self, message: ChatMessage, identity: Identity, *, waits: bool = True) -> Submitted:
         """Plan, route and accept a message; it is durable when this returns.
@@ -54,12 +56,12 @@ class Dispatcher:
         `waits` where `wait` comes next: a state that ends before that is kept for it.
 
         Raises RequestError (`idempotency_key_reused`, `unknown_capability`,
-        `capability_not_granted`) and OverloadedError; nothing was accepted then.
+        `capability_not_granted`, `semantic_match_off`) and OverloadedError; nothing was accepted then.
         """
         known = await self._find_replay(message, identity)
         if known is not None:
             return known
-        self._check_capability(message, identity)
+        message = self._named(message, identity)
         self.admission.check_total()
         message, session = await self._in_session(message, identity)
         planned = await self.planner.plan(message, session)
@@ -118,7 +120,7 @@ class Dispatcher:
 
     async def explain(self, message: ChatMessage, identity: Identity) -> Explanation:
         """Plan and route without sending or storing anything; raises like `submit`."""
-        self._check_capability(message, identity)
+        message = self._named(message, identity)
         message, session = await self._in_session(message, identity)
         planned = await self.planner.plan(message, session)
         return Explanation(plan=planned.plan, decisions=self._decide(message, identity, planned))
@@ -151,18 +153,23 @@ class Dispatcher:
         A capability that the caller names is checked before that, and must not hide a replay.
         """
         key = message.idempotency_key
-        if key is None or not (self.seen.add(identity.caller_id, key) or message.capability):
+        is_named = message.capability or message.wanted
+        if key is None or not (self.seen.add(identity.caller_id, key) or is_named):
             return None
         known = await self.books.ledger.find_by_key(identity.caller_id, key)
         return None if known is None else _replay(known, message)
 
-    def _check_capability(self, message: ChatMessage, identity: Identity) -> None:
+    def _named(self, message: ChatMessage, identity: Identity) -> ChatMessage:
+        """The message with the name of the capability that the caller asks for, if it can be told by now."""
+        if message.wanted is not None:
+            message = matched(message, self.matching, self.planner.contracts())
         if message.capability is None:
-            return
+            return message
         if not identity.allows(message.capability):
             raise RequestError("this capability is not granted to you", code="capability_not_granted")
         if message.capability not in self.planner.contracts():
             raise RequestError("no agent declares this capability", code="unknown_capability")
+        return message
 
 
 def _replay(known: KeyedRequest, message: ChatMessage) -> Submitted:

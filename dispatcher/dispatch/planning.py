@@ -7,26 +7,32 @@ from datetime import date
 from dispatcher.clock import Calendar
 from dispatcher.dispatch.lifecycle.request import ChatMessage
 from dispatcher.dispatch.lifecycle.session import Question, Session
+from dispatcher.dispatch.option_choice import chosen_option
+from dispatcher.dispatch.ties import Ties
 from dispatcher.identifiers import Capability
 from dispatcher.intents.assemble import RankedPiece, build_plan
 from dispatcher.intents.declared_fields import DeclaredFields
-from dispatcher.intents.follow_up import fill
+from dispatcher.intents.follow_up import continuing, fill, is_continued, named_before
 from dispatcher.intents.plan import Decomposer, Piece, Plan, SpanRank
 from dispatcher.intents.reading import Reading, read_text
 from dispatcher.intents.recent_texts import RecentTexts
 from dispatcher.registry.repository import CapabilityContract
-from dispatcher.routing.router import Ranking, Router
+from dispatcher.routing.reindex import Routes
+from dispatcher.routing.router import Ranking
+from dispatcher.routing.rules import ClarifyRules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
     """A plan and, by intent position, the ranking it came from.
 
-    There are no rankings where the caller named the capability.
+    There are no rankings where the caller named the capability. Where the caller described it, `described`
+    is how, and a person takes what no agent can.
     """
 
     plan: Plan
     rankings: tuple[Ranking, ...]
+    described: str | None = None
 
     def ranking(self, position: int) -> Ranking | None:
         """The ranking of one intent."""
@@ -38,34 +44,60 @@ class Planner:
     """Reads, splits, ranks and links.
 
     `contracts` gives the registered capabilities' schemas at this moment: a mapping that never
-    changes, another one where they did. `read` may remember what it read.
+    changes, another one where they did. `read` may remember what it read. Without `ties` the best
+    capability of a ranking wins, however near the next one is. `clarify` says when an answer to "which
+    one?" is clear, `semantic_bar` from which calibrated similarity on a description is acted on.
     """
 
     decomposer: Decomposer
-    router: Router
+    router: Routes
     contracts: Callable[[], Mapping[Capability, CapabilityContract]]
     calendar: Calendar
     read: Callable[[str, str | None, date], Reading] = field(default_factory=lambda: RecentTexts(read_text))
     fields: DeclaredFields = field(default_factory=DeclaredFields)
+    ties: Ties | None = None
+    clarify: ClarifyRules = field(default_factory=ClarifyRules)
+    semantic_bar: float = 0.95
 
     async def plan(self, message: ChatMessage, session: Session | None = None) -> Planned:
-        """Understand a message: encoder batches are the only waiting.
+        """Understand a message: encoder batches are the only waiting, and advice where that is asked for.
 
-        A message that answers what the session was asked takes that intent up again.
+        A message that answers what the session was asked takes that intent up again; one that goes on with
+        what was said there is ranked with it.
         Raises OverloadedError when the encoder's queue is full.
         """
         reading = self._read_today(message.message, message.language)
         if message.capability is not None:
-            pieces: Sequence[RankedPiece] = (_whole_message(message.message, message.capability),)
+            pieces: Sequence[RankedPiece] = (_whole_message(message.message, message.capability, 1.0),)
             return self._assemble(message, pieces, reading, ())
+        if message.wanted is not None:
+            return await self._described(message, message.wanted, reading)
         if session is not None and session.questions:
             taken_up = await self._take_up(message, session.questions, reading)
             if taken_up is not None:
                 return taken_up
+        if session is not None and session.texts:
+            goes_on = await self._go_on(message, session.texts, reading)
+            if goes_on is not None:
+                return goes_on
         found = await self.decomposer.split(message.message, self._rank)
-        rankings = await self.router.rank([piece.text for piece in found])
+        rankings = await self.router.rank([piece.ranked for piece in found])
+        if self.ties is not None:
+            rankings = await self.ties.settle(message.message, found, rankings)
         pieces = [_ranked_piece(p, r) for p, r in zip(found, rankings, strict=True)]
         return self._assemble(message, pieces, reading, rankings)
+
+    async def _described(self, message: ChatMessage, wanted: str, reading: Reading) -> Planned:
+        """The whole message for the capability described, if one fits well enough, else for a person."""
+        (ranking,) = await self.router.rank([wanted])
+        best = ranking.winner
+        is_sure = ranking.in_scope and ranking.calibration != "uncalibrated"
+        if best is not None and is_sure and best.similarity >= self.semantic_bar:
+            piece = _whole_message(message.message, best.capability, best.similarity)
+            return replace(self._assemble(message, (piece,), reading, ()), described=wanted)
+        piece = _whole_message(message.message, None, best.similarity if best else 0.0)
+        refused = replace(ranking, in_scope=False)
+        return replace(self._assemble(message, (piece,), reading, (refused,)), described=wanted)
 
     async def _take_up(
         self, message: ChatMessage, questions: Sequence[Question], reading: Reading
@@ -74,6 +106,14 @@ class Planner:
         (ranking,) = await self.router.rank([message.message])
         contracts = self.contracts()
         for question in questions:
+            if question.options:
+                has_entities = bool(reading.entities)
+                option = chosen_option(
+                    question, message.message, ranking, self.clarify, has_entities=has_entities
+                )
+                if option is not None and option[0] in contracts:
+                    return self._as_chosen(message, question.text, option)
+                continue
             if question.capability not in contracts:
                 continue
             filled = fill(
@@ -88,6 +128,24 @@ class Planner:
                 again = _again(question, whole.message)
                 return self._assemble(whole, (again,), self._read_today(whole.message, reading.language), ())
         return None
+
+    async def _go_on(self, message: ChatMessage, texts: Sequence[str], reading: Reading) -> Planned | None:
+        """The plan of a message that means more behind an earlier text, None where it doesn't."""
+        piece = continuing(texts, message.message)
+        if piece is None or piece.antecedent is None:
+            return None
+        alone, together = await self.router.rank([message.message, piece.ranked])
+        if not is_continued(span_rank(alone), span_rank(together)):
+            return None
+        earlier = piece.antecedent.text
+        named = named_before(earlier, self._read_today(earlier, message.language).entities)
+        known = replace(reading, entities=(*reading.entities, *named))
+        return self._assemble(message, (_ranked_piece(piece, together),), known, (together,))
+
+    def _as_chosen(self, message: ChatMessage, text: str, option: tuple[Capability, float]) -> Planned:
+        """The plan of the text that was asked about, for the option that the message chose."""
+        piece = _whole_message(text, *option)
+        return self._assemble(message, (piece,), self._read_today(text, message.language), ())
 
     def _read_today(self, text: str, language: str | None) -> Reading:
         return self.read(text, language, self.calendar.now().date())
@@ -145,5 +203,6 @@ def _again(question: Question, text: str) -> RankedPiece:
     return RankedPiece(piece=piece, capability=question.capability, similarity=question.similarity)
 
 
-def _whole_message(text: str, capability: Capability) -> RankedPiece:
-    return RankedPiece(piece=Piece(text=text, start=0, end=len(text)), capability=capability, similarity=1.0)
+def _whole_message(text: str, capability: Capability | None, similarity: float) -> RankedPiece:
+    piece = Piece(text=text, start=0, end=len(text))
+    return RankedPiece(piece=piece, capability=capability, similarity=similarity)

@@ -20,7 +20,7 @@ from dispatcher.dispatch.lifecycle.ledger import Due
 from dispatcher.dispatch.lifecycle.request import Task
 from dispatcher.dispatch.lifecycle.task_frame import task_frame
 from dispatcher.dispatch.outbox import Outbox
-from dispatcher.errors import DeliveryError, OutcomeUnknownError
+from dispatcher.errors import DeliveryError, NotSentError, OutcomeUnknownError
 from dispatcher.identifiers import AgentId, CallerId, Capability
 from dispatcher.observe.supervise import every
 
@@ -90,6 +90,9 @@ class Relay:
             return
         try:
             await self.channel.send(due.attempt.agent_id, frame, bound=_is_bound(due))
+        except NotSentError:
+            logger.warning("task.not_sent", extra=_facts(due))
+            await self.books.release(due.attempt)
         except OutcomeUnknownError:
             logger.warning("task.publish_unknown", extra=_facts(due))
         except DeliveryError as error:
@@ -165,7 +168,13 @@ class Relay:
 
 
 def _is_bound(due: Due) -> bool:
-    """Whether nobody but its agent may have it: it may have been sent before, and must not run twice (I2)."""
+    """Whether nobody but its agent may have it: it may have been sent before, and must not run twice (I2).
+
+    Publishing is noted after it happened, and a replica may die in between. Its claim tells of that: it
+    was stored before the attempt was sent, and goes away only unused (`release`, `move_on`) or once the
+    publish is noted. Whoever claims what still bears a claim sets `published_ms` in the same statement
+    (`Ledger.claim_due`), so here it covers every claim but ours, which has sent nothing yet.
+    """
     return due.attempt.published_ms is not None and not due.task.idempotent
 
 

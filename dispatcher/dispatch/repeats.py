@@ -1,5 +1,6 @@
 """Dead letters for operators: what is dead and why, and doing a task again under its old key."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -56,26 +57,29 @@ class Repeats:
         state = await self.books.ledger.read(entry.request_id) if entry.request_id else None
         return DeadLetter(entry=entry, state=state)
 
-    async def retry(self, dead_id: str, to: AgentId | None = None) -> RequestId:
+    async def retry(self, dead_id: str, to: AgentId | None = None, key: str | None = None) -> RequestId:
         """Have a dead task done again: a new request of its caller, under the old idempotency key (D5).
 
-        What it had done after all is told again by its agent. With `to`, that agent gets it. Raises
+        What it had done after all is told again by its agent. With `to`, that agent gets it. `key` is the
+        operator's own: called again with the same arguments, the request it made is returned. Raises
         RequestError, with nothing changed: `not_found`, `not_retryable` for a frame,
         `already_retried`, `may_have_run`, `caller_not_granted`, `agent_unavailable`.
         """
+        digest = _digest(key, to)
         letter = await self.show(dead_id)
         entry, state = letter.entry, letter.state
         if state is None or entry.capability is None:
             raise RequestError("Nobody knows what this frame belongs to.", code="not_retryable")
         if entry.retried_as is not None:
-            raise _retried(entry.retried_as)
+            known = await self.books.ledger.find_by_key(state.request.caller, _key_of(entry.dead_id))
+            return _same_retry(known, digest, entry.retried_as)
         task = next(task for task in state.tasks if task.task_id == entry.dead_id)
         if must_stay(task, state.attempts_of(task.task_id)):
             if to not in {None, task.agent_id}:
                 raise _may_have_run(f"It may have run at {task.agent_id}; only that agent can tell.")
             await self._check_age(entry, task)
             to = task.agent_id
-        return await self._again(state, task, to)
+        return await self._again(state, task, to, digest)
 
     async def _check_age(self, entry: DeadEntry, task: Task) -> None:
         """Raise where the agent may have forgotten what it did; counts from the first time."""
@@ -88,8 +92,8 @@ class Repeats:
         if not entries or entries[0].age_ms >= INBOXES_REMEMBER_MS:
             raise _may_have_run("It may have run, and its agent may have forgotten it.")
 
-    async def _again(self, state: RequestState, task: Task, to: AgentId | None) -> RequestId:
-        message = _message(state.request, state.intents[task.position], task)
+    async def _again(self, state: RequestState, task: Task, to: AgentId | None, digest: str) -> RequestId:
+        message = _message(state.request, state.intents[task.position], task, digest)
         planned = await self.planner.plan(message)
         request_id = RequestId(new_id())
         key = task.idempotency_key or idempotency_key(task.request_id, task.position)
@@ -115,7 +119,7 @@ class Repeats:
             )
         )
         if isinstance(outcome, KeyedRequest):
-            raise _retried(outcome.request_id)
+            return _same_retry(outcome, digest, outcome.request_id)
         return request_id
 
     def _assign(self, arrival: Arrival, to: AgentId | None, knows: AgentId | None) -> Assignment:
@@ -139,15 +143,28 @@ def _may_have_run(reason: str) -> RequestError:
     return RequestError(reason, code="may_have_run")
 
 
-def _retried(request_id: RequestId) -> RequestError:
-    return RequestError(f"It was retried as request {request_id}.", code="already_retried")
+def _same_retry(known: KeyedRequest | None, digest: str, newest: RequestId) -> RequestId:
+    """The request that this very retry made before, its answer having got lost; raises for any other one."""
+    if known is not None and digest and known.body_digest == digest:
+        return known.request_id
+    raise RequestError(f"It was retried as request {newest}.", code="already_retried")
 
 
-def _message(request: Request, intent: Intent, task: Task) -> ChatMessage:
-    """The task as a message of its own, with what it had been given.
+def _digest(key: str | None, to: AgentId | None) -> str:
+    """What tells this retry from all others; empty where it has no key."""
+    return "" if key is None else hashlib.sha256(f"{key}\n{to or ''}".encode()).hexdigest()
 
-    Its key has a space, which no caller's can have: of two operators at once the second one is told.
+
+def _key_of(dead_id: str) -> str:
+    """The key of the request that repeats the task.
+
+    It has a space, which no caller's can have: of two operators at once the second one is told.
     """
+    return f"retry {dead_id}"
+
+
+def _message(request: Request, intent: Intent, task: Task, digest: str) -> ChatMessage:
+    """The task as a message of its own, with what it had been given."""
     return ChatMessage(
         message=intent.text,
         environment=request.environment,
@@ -155,5 +172,6 @@ def _message(request: Request, intent: Intent, task: Task) -> ChatMessage:
         language=request.language,
         context={**request.context, **task.inputs},
         capability=task.capability,
-        idempotency_key=f"retry {task.task_id}",
+        idempotency_key=_key_of(task.task_id),
+        body_digest=digest,
     )

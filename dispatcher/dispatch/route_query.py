@@ -19,7 +19,8 @@ from dispatcher.registry.direct_book import DirectBook
 from dispatcher.registry.observation import Observation
 from dispatcher.registry.view import LiveView
 from dispatcher.routing.decision import Candidate, Rejection
-from dispatcher.routing.router import Query, Router
+from dispatcher.routing.reindex import Routes
+from dispatcher.routing.router import Query
 
 _CONSIDERED = frozenset({None, Rejection.OUTRANKED, Rejection.SATURATED, Rejection.BELOW_COMPOSITE_FLOOR})
 """What became of agents that can do the work."""
@@ -83,7 +84,7 @@ class RouteList:
 class RouteQuery:
     """Answers from memory; the secret behind tickets is read from the database now and then."""
 
-    router: Router
+    router: Routes
     view: LiveView
     book: DirectBook
     calendar: Calendar

@@ -1,12 +1,14 @@
 """Asking routing who takes an intent now, with what the request allows."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import orjson
 
 from dispatcher.clock import Calendar
+from dispatcher.dispatch.fallback import Fallback, FallbackKind, handed_over, instead
 from dispatcher.dispatch.lifecycle.assign import Assignment
+from dispatcher.dispatch.lifecycle.option import DescribedOption, description_for
 from dispatcher.dispatch.lifecycle.request import Request, Task
 from dispatcher.dispatch.planning import Planned
 from dispatcher.identifiers import AgentId, CallerId, Capability
@@ -14,7 +16,8 @@ from dispatcher.intents.plan import Intent
 from dispatcher.registry.live import AgentDirectory
 from dispatcher.routing.decision import Decision, Outcome
 from dispatcher.routing.record import read_ranking
-from dispatcher.routing.router import Query, Ranking, Router
+from dispatcher.routing.reindex import Routes
+from dispatcher.routing.router import Query, Ranking
 
 FRAME_OVERHEAD_BYTES = 1024
 """What a task frame needs beyond its text, inputs and context; for the payload size check."""
@@ -24,10 +27,11 @@ FRAME_OVERHEAD_BYTES = 1024
 class Selection:
     """Chooses agents from memory. `grants` answers for a caller now, so that retries are checked too (I6)."""
 
-    router: Router
+    router: Routes
     directory: AgentDirectory
     grants: Callable[[CallerId], frozenset[Capability] | None]
     calendar: Calendar
+    fallback: Fallback = field(default_factory=Fallback)
 
     def choose(
         self,
@@ -42,12 +46,22 @@ class Selection:
 
         `inputs` are those of a task that does not have them yet, None stands for the task's own. What
         an operator repeats and must not run twice stays with its agent: only that one's inbox knows
-        whether it ran (I2).
+        whether it ran (I2). What is out of scope goes where `fallback` says; a capability that the caller
+        named goes nowhere else.
         """
         if task.repeat and task.agent_id is not None and not task.idempotent:
             return self.choose_only(task.agent_id, request, intent, task, tried)
-        asked = self._query(request, intent, tried, task.inputs if inputs is None else inputs)
-        return self._assignment(self.router.decide(asked, _ranking(intent, task, planned)))
+        asked = self._query(request, intent, task, tried, inputs)
+        ranking = _ranking(intent, task, planned)
+        decision = self.router.decide(asked, ranking)
+        if decision.outcome is Outcome.OUT_OF_SCOPE:
+            if planned is not None and planned.described is not None:
+                decision = handed_over(decision, planned.described)
+            elif ranking is not None:
+                decision = self._fall_back(asked, decision)
+        if decision.options:
+            return Assignment(decision=decision, options=self._described(decision, request.language))
+        return self._assignment(decision)
 
     def choose_only(
         self, agent_id: AgentId, request: Request, intent: Intent, task: Task, tried: frozenset[AgentId]
@@ -55,7 +69,7 @@ class Selection:
         """Decide for one intent of a named capability: this agent takes it, or nobody."""
         group = self.directory.group(intent.capability) if intent.capability else ()
         others = {agent.agent_id for agent in group} - {agent_id}
-        asked = self._query(request, intent, tried | others, task.inputs)
+        asked = self._query(request, intent, task, tried | others, None)
         assignment = self._assignment(self.router.decide(asked, _ranking(intent, task, None)))
         decision = assignment.decision
         if decision.agent_id in {agent_id, None}:
@@ -63,17 +77,45 @@ class Selection:
         nobody = replace(decision, agent_id=None, outcome=Outcome.UNAVAILABLE, reason="not_eligible")
         return Assignment(decision=nobody)
 
+    def _fall_back(self, asked: Query, refused: Decision) -> Decision:
+        capability = self.fallback.capability
+        if self.fallback.kind is FallbackKind.PEOPLE:
+            return handed_over(refused)
+        if self.fallback.kind is FallbackKind.HINT or capability is None:
+            return refused
+        named = replace(asked, capability=capability, similarity=1.0)
+        return instead(refused, self.router.decide(named))
+
+    def _described(self, decision: Decision, language: str) -> tuple[DescribedOption, ...]:
+        return tuple(
+            DescribedOption(
+                capability=one.capability,
+                description=description_for(self._descriptions(one.capability), one.capability, language),
+                similarity=one.similarity,
+            )
+            for one in decision.options
+        )
+
+    def _descriptions(self, capability: Capability) -> Sequence[str]:
+        declared = (agent.capability(capability) for agent in self.directory.group(capability))
+        return [text for one in declared if one is not None for text in one.descriptions]
+
     def _query(
-        self, request: Request, intent: Intent, tried: frozenset[AgentId], inputs: Mapping[str, object]
+        self,
+        request: Request,
+        intent: Intent,
+        task: Task,
+        tried: frozenset[AgentId],
+        inputs: Mapping[str, object] | None,
     ) -> Query:
         grants = self.grants(request.caller)
         return Query(
             text=intent.text,
-            capability=intent.capability,
+            capability=intent.capability or task.capability,
             similarity=intent.confidence,
             allows=lambda capability: grants is None or capability in grants,
             environment=request.environment,
-            payload_bytes=payload_bytes(request, intent, inputs),
+            payload_bytes=payload_bytes(request, intent, task.inputs if inputs is None else inputs),
             tried=tried,
             now=self.calendar.now(),
         )

@@ -10,11 +10,14 @@ from starlette.types import Receive, Scope, Send
 from dispatcher.clock import Clock, SystemClock
 from dispatcher.errors import DispatcherError
 from dispatcher.gateway.agents import AgentRoutes
+from dispatcher.gateway.calibrations import CalibrationRoutes
 from dispatcher.gateway.chat import ChatRoutes
 from dispatcher.gateway.dead import DeadRoutes
 from dispatcher.gateway.docs import DOCUMENT, DocsRoutes
 from dispatcher.gateway.edge import Edge
 from dispatcher.gateway.events import EventRoutes
+from dispatcher.gateway.feedback import FeedbackRoutes
+from dispatcher.gateway.handoffs import HandoffRoutes
 from dispatcher.gateway.health import HealthRoutes
 from dispatcher.gateway.hot import HotPath
 from dispatcher.gateway.openapi import DocumentedApp
@@ -62,13 +65,15 @@ def create_app(parts: GatewayParts, clock: Clock | None = None) -> Application:
     app.add_exception_handler(DispatcherError, answer_dispatcher_error)
     app.add_exception_handler(HTTPException, answer_http_error)
     app.add_exception_handler(ClientDisconnect, answer_disconnect)
-    for room in (chat, RequestRoutes(parts), TrialRoutes(parts), AgentRoutes(parts)):
+    for room in (chat, RequestRoutes(parts), FeedbackRoutes(parts), TrialRoutes(parts), AgentRoutes(parts)):
         app.include_router(room.router)
     app.include_router(RouteQueryRoutes(parts).router)
     app.include_router(AgentKeyRoutes(parts).router)
     app.include_router(EventRoutes(parts).router)
     app.include_router(ResultRoutes(parts).router)
     app.include_router(DeadRoutes(parts).router)
+    app.include_router(CalibrationRoutes(parts).router)
+    app.include_router(HandoffRoutes(parts).router)
     app.include_router(HealthRoutes(parts).router)
     if parts.rules.docs:
         app.include_router(DocsRoutes(TITLE).router)

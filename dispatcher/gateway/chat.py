@@ -9,17 +9,19 @@ from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dispatcher.dispatch.lifecycle.request import ChatMessage, RequestState
+from dispatcher.dispatch.lifecycle.request import ChatMessage, Match, RequestState
 from dispatcher.errors import OverloadedError, UnavailableError
 from dispatcher.gateway.auth import Guard, identity_of
+from dispatcher.gateway.bodies import ChatBody, RouteBody
 from dispatcher.gateway.body import digest_document
 from dispatcher.gateway.door import Door
 from dispatcher.gateway.events import stream_submitted
 from dispatcher.gateway.fields import header_values
 from dispatcher.gateway.headers import prefers_async, prefers_events, read_idempotency_key
-from dispatcher.gateway.models import AcceptedReply, ChatBody, ExplanationReply, RequestReply, RouteBody
+from dispatcher.gateway.models import AcceptedReply, ExplanationReply, RequestReply
 from dispatcher.gateway.openapi import (
     GUARDED,
+    KEY,
     READS_BODY,
     RESUMES,
     header,
@@ -38,7 +40,7 @@ from dispatcher.identifiers import Capability
 from dispatcher.registry.access import Role
 
 _HEADERS = [
-    header("Idempotency-Key", "1 to 128 visible ASCII characters, bare or quoted; yours alone."),
+    KEY,
     header("Prefer", "`respond-async`: answer 202 as soon as the request is kept."),
     RESUMES,
 ]
@@ -152,6 +154,12 @@ class ChatRoutes:
             return None
 
     def _message(self, body: RouteBody, key: str | None, digest: str) -> ChatMessage:
+        named, wanted = body.capability, None
+        if body.match is not None:
+            if named is None:
+                raise refuse_field("/match", "Goes with `capability`.")
+            if body.match is not Match.STRICT:
+                named, wanted = None, body.capability
         return ChatMessage(
             message=body.message,
             environment=body.environment or self._parts.rules.default_environment,
@@ -159,7 +167,9 @@ class ChatRoutes:
             user_id=body.user_id,
             language=body.language.split("-")[0].lower() if body.language else None,
             context=body.context,
-            capability=Capability(body.capability) if body.capability else None,
+            capability=Capability(named) if named else None,
+            match=body.match or Match.STRICT,
+            wanted=wanted,
             idempotency_key=key,
             body_digest=digest,
         )

@@ -14,8 +14,10 @@ from dispatcher.gateway.dead_models import (
     RetryBody,
     filter_parameters,
 )
+from dispatcher.gateway.fields import header_values
+from dispatcher.gateway.headers import read_idempotency_key
 from dispatcher.gateway.models import AcceptedReply
-from dispatcher.gateway.openapi import GUARDED, READS_BODY, problems, sends, takes
+from dispatcher.gateway.openapi import GUARDED, KEY, READS_BODY, problems, sends, takes
 from dispatcher.gateway.parts import GatewayParts
 from dispatcher.gateway.receive import receive_document
 from dispatcher.gateway.reply import json_response
@@ -64,7 +66,7 @@ class DeadRoutes:
                 },
                 **problems(*GUARDED, *READS_BODY, 404, 409),
             },
-            openapi_extra=takes(RetryBody),
+            openapi_extra={**takes(RetryBody), "parameters": [KEY]},
         )
 
     async def get_all(self, request: Request) -> Response:
@@ -85,10 +87,14 @@ class DeadRoutes:
         return json_response(dead_letter_view(letter.entry, letter.state))
 
     async def post_retry(self, request: Request, dead_id: str) -> Response:
-        """Have a dead task done again, under its old idempotency key, for its old caller."""
+        """Have a dead task done again, under its old idempotency key, for its old caller.
+
+        Posted again with the same `Idempotency-Key` it answers with the same request.
+        """
         document = await receive_document(request, self._parts.rules)
         body = validate_document(RetryBody, document)
         to = AgentId(body.agent_id) if body.agent_id else None
-        request_id = await self._parts.dead.retry(dead_id, to)
+        key = read_idempotency_key(header_values(request, "idempotency-key"))
+        request_id = await self._parts.dead.retry(dead_id, to, key)
         accepted = {"request_id": request_id, "status": RequestStatus.OPEN}
         return json_response(accepted, status=202, headers={"Location": f"/v1/requests/{request_id}"})

@@ -4,55 +4,13 @@ Replies are written from the dispatcher's own values; these models are their pub
 the tests hold every reply against them. Frames of the agent protocol are published as they are.
 """
 
-import unicodedata
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from dispatcher.gateway.bodies import VisibleText
 from dispatcher.protocol.declaration import Declaration, Name
-
-_INVISIBLE = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
-
-
-def _visible(text: str) -> str:
-    if all(unicodedata.category(character) in _INVISIBLE for character in text):
-        raise PydanticCustomError("blank", "Must hold at least one visible character.")
-    return text
-
-
-VisibleText = Annotated[str, AfterValidator(_visible)]
-Label = Annotated[str, StringConstraints(min_length=1, max_length=128)]
-Language = Annotated[str, StringConstraints(pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}$")]
-
-
-class Body(BaseModel):
-    """A body is taken literally: no unknown fields, no text for numbers."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class RouteBody(Body):
-    """A message to be understood. `context` fields fill the inputs of capabilities by name.
-
-    `capability` skips understanding: the whole message becomes one intent for it. `environment`
-    None means the configured default; agents of other environments are never asked.
-    """
-
-    message: VisibleText
-    session_id: Label | None = None
-    user_id: Label | None = None
-    language: Language | None = None
-    context: dict[str, JsonValue] = {}
-    capability: Name | None = None
-    environment: Name | None = None
-
-
-class ChatBody(RouteBody):
-    """A message to be answered; `wait_s` is how long the caller waits for the answer, in seconds."""
-
-    wait_s: Annotated[float, Field(ge=0)] | None = None
 
 
 class TrialBody(BaseModel):
@@ -97,8 +55,29 @@ class PartProgress(Reply):
     note: str | None
 
 
+class PartOption(Reply):
+    """One of several things that a part may ask for; the session's next message may say its number."""
+
+    number: int
+    capability: str
+    description: str
+    similarity: float
+
+
+class PartHandoff(Reply):
+    """A part that a person does; `answered_ms` is milliseconds since the epoch."""
+
+    state: Literal["open", "answered"]
+    answer: str | None
+    answered_ms: int | None
+
+
 class PartReply(Reply):
-    """What became of one intent. `similarity` and `score` are in [0, 1]."""
+    """What became of one intent. `similarity` and `score` are in [0, 1].
+
+    `options` are there for the status `clarify`, `handoff` for `handed_off`. What an event or the answer
+    to a message tells of a handoff is how it began: ask for the request again to see what became of it.
+    """
 
     intent: str
     capability: str | None
@@ -114,6 +93,8 @@ class PartReply(Reply):
         "skipped",
         "cancelled",
         "outcome_unknown",
+        "clarify",
+        "handed_off",
     ]
     result: PartResult | None
     error: PartError | None
@@ -124,6 +105,8 @@ class PartReply(Reply):
     elapsed_ms: int | None
     retry_after_s: int | None
     progress: PartProgress | None
+    options: list[PartOption]
+    handoff: PartHandoff | None
 
 
 class RequestReply(Reply):
@@ -155,13 +138,33 @@ class CandidateReply(Reply):
     rejection: str | None
 
 
+class OptionReply(Reply):
+    """One of the near capabilities that the person is asked about."""
+
+    capability: str
+    similarity: float
+
+
+class ShadowReply(Reply):
+    """What the calibration in shadow, by its number, would have made of the intent's text."""
+
+    number: int
+    outcome: Literal["selected", "out_of_scope", "unavailable", "clarify", "handed_off"]
+    similarity: float
+    scope_floor: float
+
+
 class DecisionReply(Reply):
-    """How one intent was routed. Capabilities not granted to the caller do not appear."""
+    """How one intent was routed. Capabilities not granted to the caller do not appear.
+
+    `advice` names what a language model had a say in: `split` where its text begins and ends, `choice`
+    which of near capabilities it asks for.
+    """
 
     position: int
     number: int
     text: str
-    outcome: Literal["selected", "out_of_scope", "unavailable"]
+    outcome: Literal["selected", "out_of_scope", "unavailable", "clarify", "handed_off"]
     reason: str
     capability: str | None
     agent_id: str | None
@@ -177,6 +180,9 @@ class DecisionReply(Reply):
     calibration: str
     retry_after_s: int | None
     elapsed_ms: float
+    advice: list[str] = []
+    options: list[OptionReply] = []
+    shadow: ShadowReply | None = None
 
 
 class DecisionsReply(Reply):

@@ -9,9 +9,13 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from dispatcher.gateway.bodies import ChatBody, RouteBody
+from dispatcher.gateway.calibration_models import StateBody
 from dispatcher.gateway.dead_models import RetryBody
+from dispatcher.gateway.feedback_models import FeedbackBody
+from dispatcher.gateway.handoff_models import AnswerBody
 from dispatcher.gateway.headers import EVENTS
-from dispatcher.gateway.models import EVENT_DATA, ChatBody, Problem, RouteBody, TrialBody
+from dispatcher.gateway.models import EVENT_DATA, Problem, TrialBody
 from dispatcher.gateway.problem import MEDIA_TYPE
 from dispatcher.protocol.frames import (
     DrainFrame,
@@ -27,7 +31,19 @@ from dispatcher.protocol.frames import (
 _REFERENCE = "#/components/schemas/{model}"
 REPORTS = (ResultFrame, StartedFrame, ProgressFrame, PartialFrame, RenewFrame)
 """What an agent posts of a task."""
-_BODIES = (ChatBody, RouteBody, TrialBody, RetryBody, RegisterFrame, HeartbeatFrame, DrainFrame, *REPORTS)
+_BODIES = (
+    ChatBody,
+    RouteBody,
+    TrialBody,
+    RetryBody,
+    StateBody,
+    FeedbackBody,
+    AnswerBody,
+    RegisterFrame,
+    HeartbeatFrame,
+    DrainFrame,
+    *REPORTS,
+)
 _PROBLEMS = {
     400: "A key in the query string.",
     401: "No key, or not a valid one.",
@@ -100,6 +116,7 @@ def header(name: str, description: str) -> dict[str, Any]:
     }
 
 
+KEY = header("Idempotency-Key", "1 to 128 visible ASCII characters, bare or quoted; yours alone.")
 RESUMES = header(
     "Last-Event-ID", "The `id` of the last event that was received; the stream goes on after it."
 )

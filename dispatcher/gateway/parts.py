@@ -8,6 +8,8 @@ from typing import Protocol
 from dispatcher.dispatch.lifecycle.cursor import Cursor
 from dispatcher.dispatch.lifecycle.dead_letter import Cause
 from dispatcher.dispatch.lifecycle.events import Event
+from dispatcher.dispatch.lifecycle.handoff import Handoff
+from dispatcher.dispatch.lifecycle.judgement import Judgement
 from dispatcher.dispatch.lifecycle.ledger import DeadEntry, DeadQuery
 from dispatcher.dispatch.lifecycle.request import ChatMessage, DecisionRecord, RequestState
 from dispatcher.dispatch.route_query import RouteList
@@ -20,6 +22,7 @@ from dispatcher.protocol.link import Settlement
 from dispatcher.registry.access import Identity
 from dispatcher.registry.description import AgentDescription
 from dispatcher.routing.decision import Decision
+from dispatcher.routing.stored_calibration import State, Stored
 
 
 class Submitted(Protocol):
@@ -106,8 +109,40 @@ class DeadLetters(Protocol):
         """One of them."""
         ...
 
-    async def retry(self, dead_id: str, to: AgentId | None = None) -> RequestId:
-        """Have it done again, by that agent if one is named; the new request."""
+    async def retry(self, dead_id: str, to: AgentId | None = None, key: str | None = None) -> RequestId:
+        """Have it done again, by that agent if one is named; the new request, the same for the same `key`."""
+        ...
+
+
+class Handoffs(Protocol):
+    """Parts that people do."""
+
+    async def list(self, *, answered: bool, limit: int) -> Sequence[Handoff]:
+        """Open ones, the oldest first, or answered ones, the latest answer first."""
+        ...
+
+    async def of(self, state: RequestState) -> Mapping[TaskId, Handoff]:
+        """Those of a request, by task."""
+        ...
+
+    async def answer(self, task_id: TaskId, answer: str, by: str) -> Handoff:
+        """Keep a person's answer; raises RequestError `not_found` or `already_answered`."""
+        ...
+
+
+class Calibrations(Protocol):
+    """Stored calibrations; raises RequestError `not_found` where there is none of a number."""
+
+    async def list(self) -> Sequence[Stored]:
+        """The newest ones first."""
+        ...
+
+    async def show(self, number: int) -> Stored:
+        """One of them."""
+        ...
+
+    async def change(self, number: int, state: State, by: str) -> Stored:
+        """Give it another state; raises RequestError `other_encoder` or `other_contrast` as well."""
         ...
 
 
@@ -247,6 +282,9 @@ The settlement says whether it is stored; raises RequestError `result_refused` f
 AskRoute = Callable[[Capability, str, Identity], Awaitable[RouteList | None]]
 """Who would take work of a capability in an environment now; None for what is unknown or not granted."""
 
+Judge = Callable[[RequestState, Sequence[Judgement], Identity], Awaitable[None]]
+"""Store what somebody says of a request that he may read; raises RequestError where it can't be so."""
+
 AgentKeys = Callable[[AgentId], Awaitable[DirectKeys | None]]
 """An agent's keys for direct calls; None for one that is not registered or allows none."""
 
@@ -291,6 +329,9 @@ class GatewayParts:
     agent_keys: AgentKeys
     accept_result: AcceptResult
     dead: DeadLetters
+    calibrations: Calibrations
+    judge: Judge
+    people: Handoffs
     readiness: Readiness
     rules: GatewayRules
     stopping: Callable[[], bool] = _never

@@ -61,14 +61,14 @@ class RequestRoutes:
         state = await self._parts.dispatcher.read(known_form(request_id), identity_of(request))
         if state is None:
             raise unknown()
-        return json_response(request_view(state))
+        return json_response(request_view(state, await self._parts.people.of(state)))
 
     async def delete_request(self, request: Request, request_id: str) -> Response:
         """Cancel a request: what runs is told to stop, what ended stays as it is; nothing is undone."""
         state = await self._parts.dispatcher.cancel(known_form(request_id), identity_of(request))
         if state is None:
             raise unknown()
-        return json_response(request_view(state))
+        return json_response(request_view(state, await self._parts.people.of(state)))
 
     async def get_decisions(self, request: Request, request_id: str) -> Response:
         """Why each intent of a request went where it went."""

@@ -10,6 +10,7 @@ import orjson
 
 from dispatcher.dispatch.lifecycle.dead_letter import cause_of
 from dispatcher.dispatch.lifecycle.events import Event, EventKind
+from dispatcher.dispatch.lifecycle.handoff import NO_HANDOFFS, Handoff
 from dispatcher.dispatch.lifecycle.ledger import DeadEntry
 from dispatcher.dispatch.lifecycle.part import parts
 from dispatcher.dispatch.lifecycle.request import (
@@ -38,17 +39,19 @@ _HIDDEN: Document = {
     "similarity": None,
     "score": None,
     "scope_score": None,
+    "advice": [],
+    "shadow": None,
 }
 
 
-def request_view(state: RequestState) -> Document:
-    """A request with its parts."""
+def request_view(state: RequestState, handoffs: Mapping[TaskId, Handoff] = NO_HANDOFFS) -> Document:
+    """A request with its parts and what people said to them."""
     request = state.request
     return {
         "request_id": request.request_id,
         "status": request.status,
         "answer": request.answer,
-        "parts": parts(state),
+        "parts": parts(state, handoffs),
     }
 
 
@@ -121,7 +124,11 @@ def _decision_view(position: int, number: int, decision: Document, identity: Ide
     if identity.grants is None:
         return view
     if not _shows(view.get("capability"), identity):
-        view |= _HIDDEN
+        is_with_people = view["outcome"] == Outcome.HANDED_OFF
+        view |= _HIDDEN | ({"outcome": Outcome.HANDED_OFF} if is_with_people else {})
+    view["options"] = [
+        option for option in _mappings(view.get("options")) if _shows(option["capability"], identity)
+    ]
     view["candidates"] = [
         candidate
         for candidate in _mappings(view.get("candidates"))

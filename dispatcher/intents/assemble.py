@@ -30,9 +30,9 @@ def build_plan(
 
     `fields` are those of the pieces' capabilities; one that is not in there wants nothing. A field
     is given by the caller's `context` (a field of the same name), else by an entity of its kind
-    inside the piece, else by the only one of its kind in the message. A given field waits for
-    nobody. The others wait for the sources their schema names, as far as these are in the plan; a
-    required one that has none is missing.
+    inside the piece or in what the piece refers to, else by the only one of its kind in the message.
+    A given field waits for nobody. The others wait for the sources their schema names, as far as
+    these are in the plan; a required one that has none is missing.
     """
     wanted = [fields.get(piece.capability, ()) if piece.capability else () for piece in pieces]
     given = [_given(own, piece.piece, entities, context) for own, piece in zip(wanted, pieces, strict=True)]
@@ -44,7 +44,7 @@ def build_plan(
             text=ranked.piece.text,
             capability=ranked.capability,
             confidence=ranked.similarity,
-            entities=_inside(ranked.piece, entities),
+            entities=_of(ranked.piece, entities),
             inputs=given[position],
             links=links[position],
             missing=tuple(field.name for field in missing[position]),
@@ -73,13 +73,19 @@ def _from_entity(
 ) -> object | None:
     """The first of the piece that fits; where the piece has none of its kind, the message's only one."""
     everywhere = [entity for entity in entities if entity.kind is kind]
-    inside = _inside(piece, everywhere)
-    candidates = inside or (everywhere if len(everywhere) == 1 else ())
+    near = _inside(piece, everywhere) or (_inside(piece.antecedent, everywhere) if piece.antecedent else ())
+    candidates = near or (everywhere if len(everywhere) == 1 else ())
     return next((value for entity in candidates if (value := field.fitted(entity.value)) is not None), None)
 
 
-def _inside(piece: Piece, entities: Sequence[Entity]) -> tuple[Entity, ...]:
-    return tuple(entity for entity in entities if piece.start <= entity.start and entity.end <= piece.end)
+def _of(piece: Piece, entities: Sequence[Entity]) -> tuple[Entity, ...]:
+    """Those inside, and what it refers to, for the agent that is given the piece alone."""
+    inside = _inside(piece, entities)
+    return inside if piece.antecedent is None else (piece.antecedent, *inside)
+
+
+def _inside(stretch: Piece | Entity, entities: Sequence[Entity]) -> tuple[Entity, ...]:
+    return tuple(one for one in entities if stretch.start <= one.start and one.end <= stretch.end)
 
 
 def _links(

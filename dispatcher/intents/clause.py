@@ -7,28 +7,14 @@ letter or digit except a connective's own.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 
-from dispatcher.intents.connective import CHINESE, ENGLISH, Connectives
+from dispatcher.intents.connective import CHINESE, ENGLISH, Connectives, CutKind
+from dispatcher.intents.traditional import simplified
 
 MAX_CLAUSES = 9
 """Nine clauses have 45 contiguous spans, which one encoder batch ranks in about 20 ms."""
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-
-
-class CutKind(IntEnum):
-    """What separates a clause from the one before; the larger, the surer that a new wish begins."""
-
-    LIST = 1
-    """A list mark: 、 or a space between Chinese words."""
-    CONNECTIVE = 2
-    COMMA = 3
-    JOINT = 4
-    """A comma and a connective: ", and", "，还有"."""
-    ASIDE = 5
-    """A connective that announces something else: 另外, 顺便, by the way."""
-    SENTENCE = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,30 +34,43 @@ def _word_pattern(group: Connectives, *, whole: bool) -> str:
     return f"{edges[0]}{before}(?:{words}){edges[1]}{after}"
 
 
-def _words(*, aside: bool) -> str:
+def _words(kind: CutKind) -> str:
     return "|".join(
         _word_pattern(group, whole=groups is ENGLISH)
         for groups in (ENGLISH, CHINESE)
         for group in groups
-        if group.is_aside is aside
+        if group.kind is kind
     )
 
 
 _WHOLE = (
     r"(?:https?://|www\.)[!-~]{0,2000}[A-Za-z0-9/=&_~#%+-]"
     r"|(?<![A-Za-z0-9._+-])[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+"
-    r"|\d+(?:[.,:]\d+)+|\d{1,3}(?:，\d{3})+(?!\d)"
+    r"|\d+(?:[.,:]\d+)+|\d{1,3}(?:，\d{3})+(?!\d)|\d+\s?[~～]\s?\d+"
+    rf"|(?<![A-Za-z])(?:between|both)\s[^,.;!?，。；！？\n{_HAN}]{{1,60}}?\sand(?![A-Za-z])|(?<=[A-Za-z]);(?=[A-Za-z])"
     r"|“[^”\n]{1,200}”|「[^」\n]{1,200}」|《[^》\n]{1,100}》|\"[^\"\n]{1,200}\"|（[^）\n]{1,200}）|\([^)\n]{1,200}\)"
     r"|(?<![A-Za-z])(?:mr|mrs|ms|dr|prof|vs|approx|e\.g|i\.e|a\.m|p\.m|inc|ltd)\."
     r"|(?<![A-Za-z])(?:no|nr|tel|ext)\.(?=\s?\d)"
     r"|(?<![A-Za-z])(?:[A-Za-z]\.){2,8}"
 )
-_SENTENCE = r"[。！？；!?;\n\r…]|\.(?=\s|$|[" + _HAN + "])"
-_COMMA = r"[，,]|——"
-_LIST = rf"、|(?<=[{_HAN}])[ \u3000]+(?=[{_HAN}])"
+_SENTENCE = (
+    r"[。｡．！？；!?;\n\r…]|\.(?=\s|$|[" + _HAN + r"])|(?-i:(?<=[a-z]{2})\.(?=[A-Z][a-z]*[\s']))"
+    r"|(?:^|(?<=[\n，。；！？：,;!?:])|(?<=[，。；！？：,;!?:"
+    + _HAN
+    + r"]\s))\d{1,2}(?:[、．)）]|\.(?=\s|["
+    + _HAN
+    + r"]))(?!\d)"
+)
+"""Full stops in every width, one that was written without a space behind it, and numbers of a list."""
+_COMPARED = "[^，。！？,?!]{0,12}(?:哪|区别|不同|差别|比较|相比|一样|叠加|之间|同时)"
+"""What follows two things that are set against each other: no list."""
+_EMOJI = "[\U0001f300-\U0001faff\u2600-\u27bf]\ufe0f?"
+_COMMA = rf"[，,]|——|[~～]|(?<=\s)[–—](?=\s)|{_EMOJI}"
+_LIST = rf"[、､]|(?<=[{_HAN}])[ \u3000]+(?=[{_HAN}])|(?:{_words(CutKind.LIST)})(?!{_COMPARED})"
 _SCAN = re.compile(
     f"(?P<whole>{_WHOLE})|(?P<sentence>{_SENTENCE})|(?P<comma>{_COMMA})"
-    f"|(?P<list>{_LIST})|(?P<aside>{_words(aside=True)})|(?P<connective>{_words(aside=False)})",
+    f"|(?P<list>{_LIST})|(?P<aside>{_words(CutKind.ASIDE)})|(?P<addition>{_words(CutKind.ADDITION)})"
+    f"|(?P<connective>{_words(CutKind.CONNECTIVE)})",
     re.IGNORECASE,
 )
 _KINDS = {
@@ -79,9 +78,10 @@ _KINDS = {
     "comma": CutKind.COMMA,
     "list": CutKind.LIST,
     "aside": CutKind.ASIDE,
+    "addition": CutKind.ADDITION,
     "connective": CutKind.CONNECTIVE,
 }
-_JOINT = CutKind.COMMA, CutKind.CONNECTIVE
+_JOINING = frozenset({CutKind.CONNECTIVE, CutKind.ADDITION})
 
 
 def cut_clauses(text: str) -> tuple[Clause, ...]:
@@ -117,7 +117,8 @@ def _cut(text: str) -> Iterator[Clause]:
     for stop, resume, cut in _cuts(text):
         clause = _clause(text, start, stop, kind)
         if clause is None:
-            kind = CutKind.JOINT if (kind, cut) == _JOINT else max(kind, cut)
+            is_joint = kind is CutKind.COMMA and cut in _JOINING
+            kind = CutKind.JOINT if is_joint else max(kind, cut)
         else:
             yield clause
             kind = cut
@@ -125,7 +126,7 @@ def _cut(text: str) -> Iterator[Clause]:
 
 
 def _cuts(text: str) -> Iterator[tuple[int, int, CutKind]]:
-    for found in _SCAN.finditer(text):
+    for found in _SCAN.finditer(simplified(text)):
         kind = _KINDS.get(found.lastgroup or "")
         if kind is not None:
             yield found.start(), found.end(), kind

@@ -3,11 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dispatcher.intents.clause import Clause, CutKind, cut_clauses, keep_strongest
+from dispatcher.intents.antecedent import with_antecedents
+from dispatcher.intents.clause import Clause, cut_clauses, keep_strongest
+from dispatcher.intents.connective import CutKind
 from dispatcher.intents.filler import is_asking, is_courtesy, is_pointing, is_standing
 from dispatcher.intents.plan import Piece, Rank
 from dispatcher.intents.recent_texts import RecentTexts
+from dispatcher.intents.reference import is_condition, is_item, is_leaning
 from dispatcher.intents.segment import DecomposeRules, Span, SpanTable, all_spans, choose_spans
+from dispatcher.intents.traditional import simplified
 
 
 class RuleDecomposer:
@@ -24,16 +28,24 @@ class RuleDecomposer:
         """See `plan.Decomposer`; errors of `rank` pass through."""
         read = self._read(message)
         if len(read.clauses) == 1:
-            return (_piece(message, read.clauses, (0, 1)),)
+            return (self._piece(message, read.clauses, (0, 1)),)
         spans = all_spans(len(read.clauses))
-        texts = [_piece(message, read.clauses, span).text[: self._rules.ranked_characters] for span in spans]
+        pieces = {span: self._piece(message, read.clauses, span) for span in spans}
         table = SpanTable(
             cuts=[clause.cut for clause in read.clauses],
             asking=read.asking,
             standing=read.standing,
-            ranks=dict(zip(spans, await rank(texts), strict=True)),
+            leaning=read.leaning,
+            items=read.items,
+            ranks=dict(zip(spans, await rank([piece.ranked for piece in pieces.values()]), strict=True)),
         )
-        return tuple(_piece(message, read.clauses, span) for span in choose_spans(table, self._rules))
+        return with_antecedents(message, [pieces[span] for span in choose_spans(table, self._rules)])
+
+    def _piece(self, message: str, clauses: Sequence[Clause], span: Span) -> Piece:
+        start, end = clauses[span[0]].start, clauses[span[1] - 1].end
+        text = message[start:end]
+        asked = shortened(simplified(text), self._rules.ranked_characters)
+        return Piece(text=text, start=start, end=end, asked=None if asked == text else asked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,15 +55,19 @@ class ReadClauses:
     clauses: tuple[Clause, ...]
     asking: tuple[bool, ...]
     standing: tuple[bool, ...]
+    leaning: tuple[bool, ...]
+    items: tuple[bool, ...]
 
 
 def read_clauses(message: str) -> ReadClauses:
     """What of a message's split follows from its text alone."""
-    clauses = keep_strongest(topical_clauses(message))
+    clauses = keep_strongest(with_conditions(message, topical_clauses(message)))
     return ReadClauses(
         clauses=clauses,
         asking=tuple(is_asking(*_said(message, clause)) for clause in clauses),
         standing=tuple(_stands(message, clause) for clause in clauses),
+        items=tuple(is_item(message[clause.start : clause.end]) for clause in clauses),
+        leaning=tuple(is_leaning(message[clause.start : clause.end]) for clause in clauses),
     )
 
 
@@ -79,6 +95,26 @@ def topical_clauses(message: str) -> tuple[Clause, ...]:
     return tuple(topical) or (Clause(start=clauses[0].start, end=clauses[-1].end, cut=CutKind.SENTENCE),)
 
 
+def with_conditions(message: str, clauses: Sequence[Clause]) -> tuple[Clause, ...]:
+    """A condition goes with the clause after it in its sentence, else with the one before it."""
+    joined: list[Clause] = []
+    is_open = False
+    for clause in clauses:
+        is_one = is_condition(message[clause.start : clause.end])
+        belongs = is_open or (is_one and _ends_sentence(clause, clauses))
+        if belongs and joined and clause.cut < CutKind.ASIDE:
+            joined[-1] = Clause(start=joined[-1].start, end=clause.end, cut=joined[-1].cut)
+        else:
+            joined.append(clause)
+        is_open = is_one
+    return tuple(joined)
+
+
+def _ends_sentence(clause: Clause, clauses: Sequence[Clause]) -> bool:
+    following = next((one for one in clauses if one.start >= clause.end), None)
+    return following is None or following.cut >= CutKind.ASIDE
+
+
 def _prefixed(pending: Clause | None, clause: Clause) -> Clause:
     if pending is None or clause.cut is CutKind.SENTENCE:
         return clause
@@ -96,6 +132,7 @@ def _said(message: str, clause: Clause) -> tuple[str, str]:
     return message[clause.start : clause.end], message[clause.end : clause.end + 1]
 
 
-def _piece(message: str, clauses: Sequence[Clause], span: Span) -> Piece:
-    start, end = clauses[span[0]].start, clauses[span[1] - 1].end
-    return Piece(text=message[start:end], start=start, end=end)
+def shortened(text: str, limit: int) -> str:
+    """At most `limit` characters: of a longer text its beginning and its end, in which most wishes stand."""
+    half = limit // 2
+    return text if len(text) <= limit else f"{text[: limit - half - 1]} {text[len(text) - half :]}"

@@ -6,6 +6,8 @@ dropped wish; so the lists hold only words that name no topic.
 
 import re
 
+from dispatcher.intents.reference import plain, refers
+
 _LONGEST = 60
 """Longer clauses are never filler, whatever their words."""
 
@@ -13,15 +15,17 @@ COURTESY_EN = (
     "hi hello hey there dear good morning afternoon evening sir madam team please pls plz thanks thank "
     "you thx ty so very much many a lot in advance great awesome perfect cool nice ok okay sure "
     "alright well oh um uh hmm sorry excuse me bye goodbye cheers appreciate it kindly urgent "
-    "urgently asap hurry up"
+    "urgently asap hurry up hope omg wtf ugh seriously really ridiculous unacceptable terrible awful horrible"
 )
-"""Greetings, thanks, softeners, urgency: nobody acts on them."""
+"""Greetings, thanks, softeners, urgency, anger: nobody acts on them."""
 
 COURTESY_ZH = (
     "你好 您好 在吗 在不在 有人吗 早上好 下午好 晚上好 请问 请问一下 谢谢 谢谢你 谢谢您 谢谢了 多谢 "
     "非常感谢 十分感谢 太感谢了 感谢 麻烦了 麻烦你了 麻烦您了 辛苦了 辛苦 拜托 拜托了 不好意思 打扰了 "
     "打扰一下 抱歉 急 很急 急用 着急 比较急 好的 好吧 行 嗯 哦 啊 呀 呢 吧 哈 哈哈 亲 客服 老师 再见 "
-    "拜拜 尽快 快点 马上 立刻"
+    "拜拜 尽快 快点 马上 立刻 急急 急死了 急死我了 谢谢啦 感谢啦 麻烦啦 求求了 求求你们 救命 "
+    "太慢了 太差了 太差劲了 太坑了 太过分了 太离谱了 气死了 气死我了 烦死了 无语 真无语 "
+    "服了 真是服了 受不了了"
 )
 
 POINTING_EN = (
@@ -29,7 +33,7 @@ POINTING_EN = (
     "that that's these those one ones what what's which who where when why how is are was were be "
     "been am do does did done can could would will shall should may might must has have had not if so "
     "but or and then also too just only now again the an to for of on at with from by about as help "
-    "know see tell say let like want need any some here yes no all right check result results"
+    "know see tell say let like go ahead want need any some here yes no all right check result results"
 )
 """Pronouns, auxiliaries, question words: without a noun or a full verb there is no topic."""
 
@@ -56,13 +60,6 @@ _STANDING_ZH = (
     "查|订(?!单|的)|讲|告诉|写|推荐|介绍|播放|打开|关掉|提醒|翻译"
 )
 _ANYWHERE_ZH = rf"{_STANDING_ZH}|(?<![重主])要|想"
-_REFERENCE = (
-    r"\b(?:it|its|them|they|their|this|that|these|those|ones?|he|him|she|her|his|nearby)\b"
-    r"|(?<!is )(?<!are )\bthere\b|^(?:(?:and|but)\s+)?(?:or|if|for|with|without|because|since)\b"
-    "|它|(?<![其吉])他|她|这|那(?=[个些款件种家位里边])|该|其(?![实余中次])|别的|周边|附近"
-    "|^(?:如果|要是|或者?|还是|会不会|是不是|是否|要不要)"
-)
-"""Words whose meaning another clause gives, and words that continue one."""
 
 
 def _any_of(words: str) -> str:
@@ -81,7 +78,6 @@ _STANDING = re.compile(
     rf"{_OPENING}(?:{_OPENER}|(?:{_QUESTION_EN}|when (?={_OPENER}))\b)"
     rf"|\b(?:{_REQUEST_EN})\b|{_STANDING_ZH}"
 )
-_REFERRING = re.compile(_REFERENCE)
 _ENGLISH_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 _HAN = re.compile("[\u3400-\u9fff]")
 
@@ -98,7 +94,7 @@ def is_pointing(clause: str) -> bool:
 
 def is_asking(clause: str, mark: str = "") -> bool:
     """Reads like a wish; `mark` is the character after the clause."""
-    return mark in _MARKS or _ASKING.search(_plain(clause)) is not None
+    return mark in _MARKS or _ASKING.search(plain(clause)) is not None
 
 
 def is_standing(clause: str, mark: str = "") -> bool:
@@ -106,19 +102,14 @@ def is_standing(clause: str, mark: str = "") -> bool:
 
     A desire is none ("I want to open a shop"): often it only says why the next clause asks.
     """
-    plain = _plain(clause)
-    asks = mark in _MARKS or _STANDING.search(plain) is not None
-    return asks and _REFERRING.search(plain) is None
+    asks = mark in _MARKS or _STANDING.search(plain(clause)) is not None
+    return asks and not refers(clause)
 
 
 def _consists_of(clause: str, words: frozenset[str], chinese_only: re.Pattern[str]) -> bool:
     if len(clause) > _LONGEST:
         return False
     if _HAN.search(clause):
-        return chinese_only.fullmatch(clause) is not None
-    found = _ENGLISH_WORD.findall(_plain(clause))
+        return chinese_only.fullmatch(plain(clause)) is not None
+    found = _ENGLISH_WORD.findall(plain(clause))
     return bool(found) and all(word in words for word in found)
-
-
-def _plain(clause: str) -> str:
-    return clause.lower().replace("’", "'")

@@ -1,14 +1,95 @@
-"""Whether a message answers what was asked before: fills the missing fields if it can (pure)."""
+"""What a message means after what was said and asked before (pure).
 
+It may answer what was asked: `fill`. Or it goes on with what the person said: "能修吗" after "我的耳机坏了".
+For that `topic_of` is remembered of each message, `continuing` gives the piece to be ranked, and
+`is_continued` says by the ranks whether it helps.
+"""
+
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from dispatcher.intents.filler import is_courtesy
 from dispatcher.intents.input_field import InputField, input_fields
-from dispatcher.intents.plan import Entity, EntityKind
+from dispatcher.intents.plan import Entity, EntityKind, Piece, SpanRank
+from dispatcher.intents.reference import is_leaning, plain
 
 FREE_CHARACTERS = 64
 """A longer message is no bare answer."""
 _BARE = frozenset({EntityKind.ORDER_NUMBER})
 """Kinds whose bare value, without the words around it, is not recognised as such in a message."""
+
+ELLIPTIC_CHARACTERS = 40
+"""A longer message says itself what it is about."""
+REMEMBERED_CHARACTERS = 240
+"""Of an earlier text, its end; see `DecomposeRules.ranked_characters`."""
+_ELLIPTIC = re.compile(
+    "^(?:那|那么|还|就|请问)?(?:(?:能|可以|会|要|可|得|该)[^，,。]{0,3}[吗么呢嘛]|(?:怎么|怎样|如何)[^，,。]{0,3})[?？]?$"
+    "|^(?:那|那么|还)?(?:大概|一般)?(?:要|需要)?(?:多久|多少钱|多长时间|什么时候|几天|几点|哪天|哪里|在哪)[^，,。]{0,3}$"
+    "|^(?:那|那么)?[^，,。]{1,5}呢[?？]?$"
+    r"|^(?:and|or|what about|how about)\s+(?:\S+\s*){1,4}$"
+    r"|^(?:in|on|at|for|with|by|tomorrow|today|tonight)\b\s*(?:\S+\s*){0,3}$"
+)
+"""Questions and additions that lack their object."""
+_NAMING = frozenset({EntityKind.ORDER_NUMBER, EntityKind.PHONE})
+"""Kinds that mean the same in a later message. "Yesterday" doesn't, and an amount is seldom meant twice."""
+_ABOUT_US = re.compile(r"[你您](?:是|叫|好|在)|\bare you\b|\byour name\b")
+
+
+def continued(previous: Sequence[str], message: str) -> str | None:
+    """An elliptic message behind the latest earlier text that names a topic; None where it needs or has none.
+
+    `previous` are the texts of the same session, the latest last.
+    """
+    if not is_elliptic(message):
+        return None
+    topics = (text for text in reversed(previous) if not is_courtesy(text) and not is_elliptic(text))
+    topic = next(topics, None)
+    return None if topic is None else f"{topic[-REMEMBERED_CHARACTERS:]} {message.strip()}"
+
+
+def continuing(previous: Sequence[str], message: str) -> Piece | None:
+    """The message as one piece that is ranked as `continued` says; None where that gives no text.
+
+    It refers to the earlier text, which no character of this message holds: from 0 to 0.
+    """
+    together = continued(previous, message)
+    if together is None:
+        return None
+    earlier = together.removesuffix(message.strip()).strip()
+    antecedent = Entity(kind=EntityKind.ANTECEDENT, text=earlier, value=earlier, start=0, end=0)
+    return Piece(text=message, start=0, end=len(message), asked=together, antecedent=antecedent)
+
+
+def named_before(earlier: str, entities: Sequence[Entity]) -> tuple[Entity, ...]:
+    """Those of an earlier text's entities that a message goes on with, from 0 to 0 like the text itself.
+
+    What a text that may have been cut begins with is left out: it may be half a number.
+    """
+    first = 1 if len(earlier) >= REMEMBERED_CHARACTERS else 0
+    kept = (one for one in entities if one.kind in _NAMING and one.start >= first)
+    return tuple(replace(one, start=0, end=0) for one in kept)
+
+
+def topic_of(texts: Sequence[str]) -> str | None:
+    """What to remember of a message that asked for these; None where it names no topic by itself."""
+    text = " ".join(texts)[-REMEMBERED_CHARACTERS:]
+    return None if not text or is_courtesy(text) or is_elliptic(text) else text
+
+
+def is_elliptic(message: str) -> bool:
+    """Short, and about something that was named before: "能修吗", "how long does it take"."""
+    if not 0 < len(message.strip()) <= ELLIPTIC_CHARACTERS:
+        return False
+    words = plain(message.strip())
+    if is_courtesy(words) or _ABOUT_US.search(words):
+        return False
+    return is_leaning(words) or _ELLIPTIC.search(words) is not None
+
+
+def is_continued(alone: SpanRank, together: SpanRank) -> bool:
+    """Whether the message means what it means behind the earlier text, by the ranks of both."""
+    return together.in_scope and (not alone.in_scope or together.similarity > alone.similarity)
 
 
 def fill(

@@ -17,6 +17,8 @@ class EntityKind(StrEnum):
     PHONE = "phone"
     DATE = "date"
     AMOUNT = "amount"
+    ANTECEDENT = "antecedent"
+    """What the intent's own words refer to: a stretch of the message before them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +66,25 @@ Rank = Callable[[Sequence[str]], Awaitable[Sequence[SpanRank]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A stretch of the message that asks for one thing. `start`, `end` count its characters."""
+    """A stretch of the message that asks for one thing. `start`, `end` count its characters.
+
+    `asked` is what stands for a text that is too long to be ranked. `antecedent` is what the piece
+    refers to: "exchange it" means little without the sentence before. `advised` where a language model
+    drew its borders; `suggested` is the capability that it named.
+    """
 
     text: str
     start: int
     end: int
+    asked: str | None = None
+    antecedent: Entity | None = None
+    advised: bool = False
+    suggested: Capability | None = None
+
+    @property
+    def ranked(self) -> str:
+        """The text by which its capability is found."""
+        return self.text if self.asked is None else self.asked
 
 
 class Decomposer(Protocol):

@@ -14,6 +14,11 @@ DELIVERY_LIMIT = 4
 """Broker redeliveries before a task is dead-lettered: a net above our own three attempts."""
 MAX_QUEUE_LENGTH = 100_000
 DEAD_LETTER_TTL_MS = 7 * 24 * 3600 * 1000
+PEOPLE_DELIVERY_LIMIT = 1_000
+"""How often people's tools may give a frame back before the queue drops it: RabbitMQ 4 would after 20 times.
+
+What was dropped is still in the list of open ones.
+"""
 SIGNAL_TTL_MS = 60_000
 """Signals are about attempts that run now."""
 MAX_REPLICA_QUEUE_LENGTH = 10_000
@@ -103,6 +108,11 @@ class Topology:
         return f"{self.prefix}.dead.{QUEUE_VERSION}"
 
     @property
+    def people_queue(self) -> str:
+        """Durable, published to by its name; consumed by people's own tools."""
+        return f"{self.prefix}.people.{QUEUE_VERSION}"
+
+    @property
     def dead_results_key(self) -> str:
         """What result frames that nobody can read, or that always fail, are given up under."""
         return f"{self.prefix}.dead-results.{QUEUE_VERSION}"
@@ -138,6 +148,15 @@ class Topology:
             "x-queue-type": "quorum",
             "x-max-length": MAX_QUEUE_LENGTH,
             "x-message-ttl": DEAD_LETTER_TTL_MS,
+        }
+
+    def people_arguments(self) -> QueueArguments:
+        """Kept until a tool took it; what is too much is refused and told later."""
+        return {
+            "x-queue-type": "quorum",
+            "x-delivery-limit": PEOPLE_DELIVERY_LIMIT,
+            "x-overflow": "reject-publish",
+            "x-max-length": MAX_QUEUE_LENGTH,
         }
 
     def results_arguments(self) -> QueueArguments:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator
 from zoneinfo import ZoneInfo
@@ -40,7 +41,8 @@ def check_declaration(declaration: Declaration) -> None:
     """Refuse what can't be stored or meant.
 
     Raises:
-        RegistrationError: `duplicate_capability`, `unknown_time_zone` or `unstorable_text`.
+        RegistrationError: `duplicate_capability`, `unknown_time_zone`, `unstorable_text` or
+            `unstorable_number`: a schema may hold NaN, for the frames' reader takes it.
     """
     counts = Counter(capability.name for capability in declaration.capabilities)
     twice = tuple(sorted(name for name, count in counts.items() if count > 1))
@@ -55,8 +57,11 @@ def check_declaration(declaration: Declaration) -> None:
             code="unknown_time_zone",
             fields=("available_hours.time_zone",),
         )
-    if any("\x00" in text for text in _texts(declaration.model_dump())):
-        raise RegistrationError("a text holds a NUL character", code="unstorable_text")
+    for value in _scalars(declaration.model_dump()):
+        if isinstance(value, str) and "\x00" in value:
+            raise RegistrationError("a text holds a NUL character", code="unstorable_text")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise RegistrationError("a schema holds a number that is not finite", code="unstorable_number")
 
 
 def warnings(declaration: Declaration) -> list[str]:
@@ -88,13 +93,14 @@ def _is_time_zone(name: str) -> bool:
     return True
 
 
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
+def _scalars(value: object) -> Iterator[object]:
+    """Names included."""
+    if isinstance(value, dict):
         for key, item in value.items():
-            yield from _texts(key)
-            yield from _texts(item)
+            yield key
+            yield from _scalars(item)
     elif isinstance(value, list):
         for item in value:
-            yield from _texts(item)
+            yield from _scalars(item)
+    else:
+        yield value

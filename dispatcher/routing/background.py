@@ -1,5 +1,6 @@
 """The fixed set of utterances that no agent is for: what "none of them" looks like to the encoder."""
 
+import hashlib
 from importlib.resources import files
 
 import numpy as np
@@ -7,10 +8,10 @@ from numpy.typing import NDArray
 
 from dispatcher.routing.embedder import Vectors
 
-NEAREST = 3
-"""How many background utterances the contrastive score looks at."""
-CONTRAST = 0.5
-"""How much of their mean cosine it takes off."""
+NEAREST = 40
+"""How many background utterances the contrastive score looks at: about a tenth of them."""
+CONTRAST = 1.0
+"""How much of their mean cosine it takes off; both chosen on development data (`docs/tuning.md`)."""
 
 
 def background_texts() -> tuple[str, ...]:
@@ -19,18 +20,25 @@ def background_texts() -> tuple[str, ...]:
     return tuple(line for line in text.splitlines() if line)
 
 
+def contrast_digest() -> str:
+    """Names what is taken off a text's cosines: scores under another one can't be compared. 12 characters."""
+    said = "\n".join([f"{NEAREST} {CONTRAST}", *background_texts()])
+    return hashlib.sha256(said.encode()).hexdigest()[:12]
+
+
 def contrast_of(queries: Vectors, background: Vectors) -> NDArray[np.float32]:
-    """What is taken off each query's best cosine: half the mean of its nearest background cosines."""
+    """What is taken off each query's best cosine: the mean of its nearest background cosines."""
     return CONTRAST * _nearest(queries @ background.T)
 
 
 def contrast_of_background(background: Vectors) -> NDArray[np.float32]:
     """The same for the background utterances, each compared with the others only."""
     cosines = background @ background.T
-    np.fill_diagonal(cosines, -1.0)
-    return CONTRAST * _nearest(cosines)
+    others = cosines[~np.eye(len(cosines), dtype=np.bool_)].reshape(len(cosines), len(cosines) - 1)
+    return CONTRAST * _nearest(others)
 
 
 def _nearest(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
-    nearest: NDArray[np.float32] = np.partition(cosines, -NEAREST, axis=1)[:, -NEAREST:].mean(axis=1)
+    kept = min(NEAREST, cosines.shape[1])
+    nearest: NDArray[np.float32] = np.partition(cosines, -kept, axis=1)[:, -kept:].mean(axis=1)
     return nearest

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import unicodedata
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Protocol
@@ -33,9 +33,13 @@ class TextEncoder(Protocol):
         """Length of every vector."""
         ...
 
-    async def encode(self, texts: Sequence[str]) -> Vectors:
+    async def encode(self, texts: Sequence[str], *, as_passages: bool = False) -> Vectors:
         """Shape (len(texts), dimensions), rows of length 1 or, for texts without content, 0."""
         ...
+
+
+_Key = tuple[str, bool]
+"""A text as it is encoded, and whether as a passage."""
 
 
 def text_key(text: str) -> str:
@@ -44,12 +48,13 @@ def text_key(text: str) -> str:
 
 
 class _Batch:
-    """Texts that are encoded in one call; whoever needs one of them waits for `done`."""
+    """Texts of one kind that are encoded in one call; whoever needs one of them waits for `done`."""
 
-    def __init__(self) -> None:
-        self.texts: list[str] = []
+    def __init__(self, *, as_passages: bool) -> None:
+        self.as_passages = as_passages
+        self.keys: list[_Key] = []
         self.done = asyncio.Event()
-        self.vectors: dict[str, Vectors] = {}
+        self.vectors: dict[_Key, Vectors] = {}
         self.error: BaseException | None = None
 
 
@@ -64,32 +69,33 @@ class BatchingEncoder:
     def __init__(
         self, embedder: Embedder, *, cache_size: int = 20_000, queue_limit: int = 10_000, batch_size: int = 64
     ) -> None:
-        self._embedder = embedder
+        self._encode: Callable[..., Vectors] | None = embedder.encode
+        self._named = (embedder.encoder_id, embedder.dimensions)
         self._cache_size = cache_size
         self._queue_limit = queue_limit
         self._batch_size = batch_size
-        self._cache: OrderedDict[str, Vectors] = OrderedDict()
+        self._cache: OrderedDict[_Key, Vectors] = OrderedDict()
         self._queue: deque[_Batch] = deque()
-        self._batch_of: dict[str, _Batch] = {}
+        self._batch_of: dict[_Key, _Batch] = {}
         self._is_running = False
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="encoder")
 
     @property
     def encoder_id(self) -> str:
         """That of the encoder within."""
-        return self._embedder.encoder_id
+        return self._named[0]
 
     @property
     def dimensions(self) -> int:
         """Length of every vector."""
-        return self._embedder.dimensions
+        return self._named[1]
 
-    async def encode(self, texts: Sequence[str]) -> Vectors:
+    async def encode(self, texts: Sequence[str], *, as_passages: bool = False) -> Vectors:
         """One row for each text, cut to MAX_CHARACTERS.
 
         Raises OverloadedError when the queue is full, UnavailableError when the encoder failed.
         """
-        keys = [text_key(text) for text in texts]
+        keys = [(text_key(text), as_passages) for text in texts]
         found = {key: self._cache[key] for key in keys if key in self._cache}
         for key in found:
             self._cache.move_to_end(key)
@@ -97,54 +103,73 @@ class BatchingEncoder:
         for batch in batches:
             await batch.done.wait()
             if batch.error is not None:
-                raise UnavailableError("the encoder failed") from batch.error
+                raise UnavailableError(_why(batch.error)) from batch.error
             found |= batch.vectors
         if not keys:
             return np.zeros((0, self.dimensions), dtype=np.float32)
         return np.stack([found[key] for key in keys])
 
     def close(self) -> None:
-        """End the thread, after the call that runs; texts still waiting are never encoded."""
-        self._thread.shutdown(cancel_futures=True)
+        """End the thread, after the call that runs, and let go of the model and all vectors.
 
-    def _enqueue(self, keys: Sequence[str]) -> list[_Batch]:
+        Texts still waiting are never encoded.
+        """
+        self._thread.shutdown(cancel_futures=True)
+        self._encode = None
+        self._cache.clear()
+
+    def _enqueue(self, keys: Sequence[_Key]) -> list[_Batch]:
         new = [key for key in keys if key not in self._batch_of]
-        waiting = sum(len(batch.texts) for batch in self._queue)
+        if new and self._encode is None:
+            raise UnavailableError("the encoder is closed")
+        waiting = sum(len(batch.keys) for batch in self._queue)
         if new and waiting + len(new) > self._queue_limit:
             raise OverloadedError("the encoder's queue is full")
         for key in new:
-            if not self._queue or len(self._queue[-1].texts) >= self._batch_size:
-                self._queue.append(_Batch())
-            self._queue[-1].texts.append(key)
-            self._batch_of[key] = self._queue[-1]
+            batch = self._open_batch(as_passages=key[1])
+            batch.keys.append(key)
+            self._batch_of[key] = batch
         batches = list({id(self._batch_of[key]): self._batch_of[key] for key in keys}.values())
         self._start_next()
         return batches
 
+    def _open_batch(self, *, as_passages: bool) -> _Batch:
+        last = self._queue[-1] if self._queue else None
+        if last is None or last.as_passages != as_passages or len(last.keys) >= self._batch_size:
+            last = _Batch(as_passages=as_passages)
+            self._queue.append(last)
+        return last
+
     def _start_next(self) -> None:
-        if self._is_running or not self._queue:
+        if self._is_running or not self._queue or self._encode is None:
             return
         batch = self._queue.popleft()
         self._is_running = True
         loop = asyncio.get_running_loop()
-        call = loop.run_in_executor(self._thread, self._embedder.encode, batch.texts)
+        encode = partial(self._encode, [text for text, _ in batch.keys], as_passages=batch.as_passages)
+        call = loop.run_in_executor(self._thread, encode)
         call.add_done_callback(partial(self._finish, batch))
 
     def _finish(self, batch: _Batch, call: "asyncio.Future[Vectors]") -> None:
         self._is_running = False
         batch.error = asyncio.CancelledError() if call.cancelled() else call.exception()
         if batch.error is None:
-            batch.vectors = dict(zip(batch.texts, call.result(), strict=True))
+            batch.vectors = dict(zip(batch.keys, call.result(), strict=True))
             self._remember(batch.vectors)
         else:
-            logger.error("encoder.failed", extra={"texts": len(batch.texts)}, exc_info=batch.error)
-        for key in batch.texts:
+            logger.error("encoder.failed", extra={"texts": len(batch.keys)}, exc_info=batch.error)
+        for key in batch.keys:
             del self._batch_of[key]
         batch.done.set()
         self._start_next()
 
-    def _remember(self, vectors: dict[str, Vectors]) -> None:
+    def _remember(self, vectors: dict[_Key, Vectors]) -> None:
         # Copies: a row that is kept must not keep its whole batch alive.
         self._cache |= {key: row.copy() for key, row in vectors.items()}
         while len(self._cache) > self._cache_size:
             self._cache.popitem(last=False)
+
+
+def _why(error: BaseException) -> str:
+    """An encoder's own sentence; of other failures only that there was one."""
+    return error.message if isinstance(error, UnavailableError) else "the encoder failed"

@@ -1,12 +1,14 @@
 """What a score means in this registry: the scope floor and the curve to p(right capability).
 
-The contrastive score of a text is its best cosine minus half the mean of its three nearest background
+The contrastive score of a text is its best cosine minus the mean of its nearest background
 cosines. Rows inside are the registry's left-out examples, rows outside the background utterances, and
 both get reference rows that weigh as much as 50 examples. For the floor inside and outside weigh the
-same; for the curve one request in three is out of scope.
+same; for the curve three requests in eight are out of scope.
 """
 
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,7 +21,7 @@ from dispatcher.routing.reference import Reference, inside_rows, outside_rows
 
 REFERENCE_WEIGHT = 50.0
 """Reference rows weigh as much as so many registered examples."""
-OUTSIDE_PER_INSIDE = 0.5
+OUTSIDE_PER_INSIDE = 0.6
 """For the curve: requests out of scope per request in scope."""
 QUANTILE_WITHOUT_EXAMPLES = 0.95
 SMOOTHING = 0.075
@@ -33,8 +35,9 @@ class Calibration:
     """Valid for one encoder and the registry version it was made from.
 
     `kind` is `self` where the registry's examples outweigh the reference rows, `reference` where
-    they don't, `uncalibrated` without examples: then p is 1 from the floor on and 0 below.
-    `scale` is what a lexical share of 1 is worth in cosine: the median lead of the best over the mean.
+    they don't, `uncalibrated` without examples: then p is 1 from the floor on and 0 below. `labelled`
+    and `traffic` were fitted on rows that people judged. `floors` are of capabilities with a scope floor
+    of their own; `floor` is that of all others.
     """
 
     encoder_id: str
@@ -42,8 +45,19 @@ class Calibration:
     kind: str
     floor: float
     curve: Curve | None
-    scale: float
     twins: frozenset[tuple[Capability, Capability]] = frozenset()
+    floors: Mapping[Capability, float] = field(default_factory=dict)
+
+    def floor_of(self, winner: Capability | None) -> float:
+        """The scope floor of a text whose best capability this is."""
+        return self.floor if winner is None else self.floors.get(winner, self.floor)
+
+    def similarity_of(self, score: float) -> float:
+        """`similarity` of one score, in a fraction of the time."""
+        if self.curve is None:
+            return float(score >= self.floor)
+        z = self.curve.slope * score + self.curve.intercept
+        return 1.0 / (1.0 + math.exp(-min(max(z, -60.0), 60.0)))
 
     def similarity(self, scores: Doubles) -> Doubles:
         """p(right capability) in [0, 1] for contrastive scores."""
@@ -52,12 +66,16 @@ class Calibration:
         return self.curve(scores)
 
     def accepts(
-        self, scores: Doubles, similarity_floor: float
+        self, scores: Doubles, similarity_floor: float, winners: Sequence[Capability | None] | None = None
     ) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-        """Whether each score is in scope: at or above the scope floor and the floor on similarity."""
-        accepted: np.ndarray[tuple[int], np.dtype[np.bool_]] = (np.asarray(scores) >= self.floor) & (
-            self.similarity(scores) >= similarity_floor
-        )
+        """Whether each score is in scope: at or above the scope floor and the floor on similarity.
+
+        Without `winners`, the best capability of each text, the common floor is every text's.
+        """
+        own = None if winners is None else np.array([self.floor_of(one) for one in winners])
+        accepted: np.ndarray[tuple[int], np.dtype[np.bool_]] = (
+            np.asarray(scores) >= (self.floor if own is None else own)
+        ) & (self.similarity(scores) >= similarity_floor)
         return accepted
 
 
@@ -68,7 +86,6 @@ class Observed:
     inside: Rows | None
     outside: Rows
     left_out: LeftOut | None
-    lead: float
 
 
 def observe(registry: Registered, background: Vectors) -> Observed:
@@ -83,14 +100,13 @@ def observe(registry: Registered, background: Vectors) -> Observed:
         weight=np.full(len(scores), max(examples, 1) / len(scores)),
     )
     if left_out is None:
-        lead = float(np.median(cosines.max(axis=1) - cosines.mean(axis=1)))
-        return Observed(inside=None, outside=outside, left_out=None, lead=lead)
+        return Observed(inside=None, outside=outside, left_out=None)
     inside = Rows(
         score=(left_out.best - contrast_of(left_out.vectors, background)).astype(np.float64),
         right=left_out.right,
         weight=left_out.weight.astype(np.float64),
     )
-    return Observed(inside=inside, outside=outside, left_out=left_out, lead=float(np.median(left_out.lead)))
+    return Observed(inside=inside, outside=outside, left_out=left_out)
 
 
 def calibrate(
@@ -104,7 +120,6 @@ def calibrate(
         kind="uncalibrated",
         floor=weighted_quantile(observed.outside.score, observed.outside.weight, QUANTILE_WITHOUT_EXAMPLES),
         curve=None,
-        scale=observed.lead,
     )
     if observed.inside is None or observed.left_out is None:
         return empty
@@ -113,8 +128,8 @@ def calibrate(
     place = heights(observed)
     if reference is not None:
         size = reference.nearest(capabilities)
-        inside = join(inside, _placed(inside_rows(size, REFERENCE_WEIGHT), place))
-        outside = join(outside, _placed(outside_rows(size, REFERENCE_WEIGHT), place))
+        inside = join(inside, placed(inside_rows(size, REFERENCE_WEIGHT), place))
+        outside = join(outside, placed(outside_rows(size, REFERENCE_WEIGHT), place))
     lighter = replace(outside, weight=OUTSIDE_PER_INSIDE * outside.weight)
     return replace(
         empty,
@@ -142,6 +157,7 @@ def refused_share(calibration: Calibration, observed: Observed, similarity_floor
     return float((refused * observed.inside.weight).sum() / observed.inside.weight.sum())
 
 
-def _placed(rows: Rows, place: tuple[float, float]) -> Rows:
+def placed(rows: Rows, place: tuple[float, float]) -> Rows:
+    """Rows on the scale of heights as contrastive scores; `place` is what `heights` gives."""
     zero, span = place
     return replace(rows, score=zero + span * rows.score)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dispatcher.routing.embedder import Vectors
 from dispatcher.routing.index import Scores, VectorIndex
 from dispatcher.routing.leave_one_out import Registered, registered
-from dispatcher.routing.lexical import LexicalIndex
+from dispatcher.routing.lexical import LexicalIndex, name_words
 from dispatcher.routing.prototype import Prototype
 from dispatcher.routing.slots import Key
 
@@ -52,7 +52,8 @@ class Catalogue:
             self._prototypes.pop(key, None)
         for prototype in added:
             self._index.put(prototype.key, prototype.vector, self._encoder[0])
-            self._lexical.put(prototype.key, prototype.texts)
+            named = name_words(prototype.key.capability)
+            self._lexical.put(prototype.key, (*prototype.texts, named))
             self._prototypes[prototype.key] = prototype
 
     def look_up(self, texts: Sequence[str], vectors: Vectors, limit: int) -> Table:

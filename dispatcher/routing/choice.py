@@ -8,12 +8,14 @@ from typing import NamedTuple
 from dispatcher.clock import Clock
 from dispatcher.identifiers import Capability
 from dispatcher.registry.live import AgentDirectory
+from dispatcher.routing.ambiguity import near_options
 from dispatcher.routing.candidates import Contender, Sight, in_order
-from dispatcher.routing.decision import Candidate, Decision, Outcome, Rejection
+from dispatcher.routing.decision import Candidate, Decision, Option, Outcome, Rejection, ShadowDecision
 from dispatcher.routing.eligibility import Demand, rejections
 from dispatcher.routing.policy import highest_score
 from dispatcher.routing.ranking import Ranking
 from dispatcher.routing.rules import RoutingRules
+from dispatcher.routing.shadow import shadow_decision
 from dispatcher.routing.shortlist import Shortlist, Shortlister, Similarity, Wish
 from dispatcher.routing.shortlists import Shortlists
 from dispatcher.routing.slots import Key
@@ -43,6 +45,7 @@ class Verdict(NamedTuple):
     reason: str
     chosen: Contender | None
     rejections: Mapping[Key, Rejection]
+    options: tuple[Option, ...] = ()
 
 
 class Finding(NamedTuple):
@@ -65,6 +68,7 @@ class Registry:
     encoder_id: str
     version: int
     calibration: str
+    twins: frozenset[tuple[Capability, Capability]] = frozenset()
 
 
 class Choice:
@@ -81,6 +85,7 @@ class Choice:
             Shortlister(groups=directory.group, similarity=registry.similarity, rules=rules)
         )
         self._rules = rules
+        self._clarifies = rules.clarify.is_on
         self._registry = registry
         self._clock = clock
 
@@ -88,7 +93,7 @@ class Choice:
         """The decision for one intent."""
         started = self._clock.monotonic()
         found = self._find(query, ranking)
-        outcome, reason, chosen, _ = found.verdict
+        outcome, reason, chosen, _, options = found.verdict
         return Decision(
             text=query.text,
             outcome=outcome,
@@ -107,6 +112,9 @@ class Choice:
             calibration=ranking.calibration if ranking else self._registry.calibration,
             retry_after_s=self._rules.retry_after_s if outcome is Outcome.UNAVAILABLE else None,
             elapsed_ms=(self._clock.monotonic() - started) * 1000,
+            advice=ranking.advice if ranking else (),
+            shadow=_in_shadow(query, ranking, found.verdict),
+            options=options,
         )
 
     def _find(self, query: Query, ranking: Ranking | None) -> Finding:
@@ -133,7 +141,23 @@ class Choice:
         if not shortlist.is_declared:
             others = dict.fromkeys((one.key for one in group), Rejection.OTHER_CAPABILITY)
             return Verdict(Outcome.UNAVAILABLE, "unknown_capability", None, others)
+        if self._clarifies and ranking is not None:
+            options = self._options(query, ranking)
+            if options:
+                asked = _refused(Outcome.CLARIFY, Rejection.AMBIGUOUS, group)
+                return asked._replace(options=options)
         return self._pick(query, group)
+
+    def _options(self, query: Query, ranking: Ranking) -> tuple[Option, ...]:
+        """What the person is asked; of what the caller may use and somebody in the environment declares."""
+        if query.capability not in {None, _winner(ranking)}:
+            return ()
+
+        def is_offered(capability: Capability) -> bool:
+            agents = self._directory.group(capability)
+            return query.allows(capability) and any(one.environment == query.environment for one in agents)
+
+        return near_options(ranking, self._rules.clarify, is_offered, self._registry.twins)
 
     def _pick(self, query: Query, group: Sequence[Contender]) -> Verdict:
         left_out = rejections(group, query, self._rules.saturation)
@@ -167,6 +191,17 @@ class Choice:
 
 def _winner(ranking: Ranking | None) -> Capability | None:
     return ranking.winner.capability if ranking is not None and ranking.winner is not None else None
+
+
+def _in_shadow(query: Query, ranking: Ranking | None, verdict: Verdict) -> ShadowDecision | None:
+    """None where the floors were skipped: another calibration would have decided the same."""
+    if ranking is None or ranking.shadow is None or ranking.advice:
+        return None
+    is_accepted = ranking.in_scope and query.capability == _winner(ranking)
+    if query.capability is not None and not is_accepted:
+        return None
+    is_below = verdict.reason == Rejection.BELOW_SCOPE_FLOOR.value
+    return shadow_decision(ranking.shadow, verdict.outcome, was_refused=is_below)
 
 
 def _refused(outcome: Outcome, reason: Rejection, group: Sequence[Contender]) -> Verdict:

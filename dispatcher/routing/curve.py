@@ -10,7 +10,7 @@ Doubles = NDArray[np.float64]
 RIDGE = 0.01
 """Pull of the slope towards 0, per unit of weight; keeps the curve finite where the rows separate."""
 NEWTON_STEPS = 50
-OWN_COST = 1.25
+OWN_COST = 2.0
 """What refusing one of the registry's own requests costs, accepting a stranger's being 1."""
 FLOORS_TRIED = 256
 

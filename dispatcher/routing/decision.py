@@ -14,6 +14,10 @@ class Outcome(StrEnum):
     SELECTED = "selected"
     OUT_OF_SCOPE = "out_of_scope"
     UNAVAILABLE = "unavailable"
+    CLARIFY = "clarify"
+    """Several capabilities are too near to one another; the person says which."""
+    HANDED_OFF = "handed_off"
+    """A person does it."""
 
 
 class Rejection(StrEnum):
@@ -22,6 +26,8 @@ class Rejection(StrEnum):
     OTHER_CAPABILITY = "other_capability"
     BELOW_SCOPE_FLOOR = "below_scope_floor"
     NOT_GRANTED = "not_granted"
+    AMBIGUOUS = "ambiguous"
+    """Its capability is one of several too near to one another."""
     ENVIRONMENT = "environment"
     HOURS = "hours"
     PAYLOAD_SIZE = "payload_size"
@@ -32,6 +38,22 @@ class Rejection(StrEnum):
     """At load 0.9 or more while another of the group is below."""
     BELOW_COMPOSITE_FLOOR = "below_composite_floor"
     OUTRANKED = "outranked"
+
+
+class Advice(StrEnum):
+    """What a language model had to do with a decision."""
+
+    SPLIT = "split"
+    """It drew the borders of the text; the rules alone drew others."""
+    CHOICE = "choice"
+    """It chose the capability among those that the rules could not tell apart."""
+
+
+class Option(NamedTuple):
+    """One of several near capabilities; `similarity` is calibrated, in [0, 1]."""
+
+    capability: Capability
+    similarity: float
 
 
 class Candidate(NamedTuple):
@@ -62,12 +84,28 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShadowDecision:
+    """What the calibration in shadow, by its number, would have made of a text.
+
+    `outcome` differs from the decision's own only where its floors do; where those in force refused the
+    text, `selected` means that it would have been in scope.
+    """
+
+    number: int
+    outcome: Outcome
+    similarity: float
+    scope_floor: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """One intent's routing, complete enough to be computed again offline with other weights.
 
     `candidates` holds the winning capability's group and the next 20 by similarity; agents
     beyond are only counted in `left_out`. `similarity` is that of the winning capability.
-    `scope_score` and `scope_floor` are on the encoder's contrastive scale.
+    `scope_score` and `scope_floor` are on the encoder's contrastive scale. `advice` holds names of
+    `Advice`; without any the rules alone decided. `options` are the near capabilities that the person
+    is asked about, best first.
     """
 
     text: str
@@ -85,6 +123,12 @@ class Decision:
     encoder_id: str
     registry_version: int
     calibration: str
-    """`self`, `reference` or `uncalibrated`: what the similarity curve was fitted on."""
+    """`self`, `reference` or `uncalibrated`: what the similarity curve was fitted on; `labelled` or `traffic`
+    with its number where a stored one is in force.
+    """
     retry_after_s: int | None = None
     elapsed_ms: float = 0.0
+    advice: tuple[str, ...] = ()
+    shadow: ShadowDecision | None = None
+    """None without a calibration in shadow, and where no floor applies: the capability was named."""
+    options: tuple[Option, ...] = ()

@@ -21,8 +21,9 @@ class HashingEncoder:
     encoder_id = "hashing-ngram-1"
     dimensions = DIMENSIONS
 
-    def encode(self, texts: Sequence[str]) -> Vectors:
+    def encode(self, texts: Sequence[str], *, as_passages: bool = False) -> Vectors:
         """See `embedder.Embedder`."""
+        del as_passages  # an n-gram is one wherever it stands
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):
             for gram in _grams(text):

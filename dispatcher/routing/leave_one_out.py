@@ -48,8 +48,10 @@ class LeftOut:
     vectors: Vectors
     best: Floats
     """The best cosine, twins not counted."""
-    lead: Floats
-    """The best cosine minus the mean one over all keys."""
+    holders: tuple[NDArray[np.intp], NDArray[np.intp]]
+    """Pairs of a row and the position of a key that it is left out of."""
+    owners: int
+    """Capabilities that gave examples."""
     right: NDArray[np.bool_]
     weight: Floats
     twins: frozenset[tuple[Capability, Capability]]
@@ -74,7 +76,8 @@ def leave_one_out(registry: Registered) -> LeftOut | None:
         return None
     vectors = np.stack([row.vector for row in rows])
     owners, owner = np.unique([row.owner for row in rows], return_inverse=True)
-    cosines = _cosines(registry, rows, vectors)
+    holders = _holders(rows)
+    cosines = _cosines(registry, holders, vectors)
     scores = np.maximum.reduceat(cosines, registry.starts, axis=1)
     own = scores[np.arange(len(rows)), owners[owner]]
     twins = _twins(scores[:, owners] > own[:, None], owner)
@@ -85,7 +88,8 @@ def leave_one_out(registry: Registered) -> LeftOut | None:
     return LeftOut(
         vectors=vectors,
         best=best,
-        lead=best - cosines.mean(axis=1),
+        holders=holders,
+        owners=len(owners),
         right=own >= best,
         weight=(len(rows) / (len(owners) * np.bincount(owner)[owner])).astype(np.float32),
         twins=frozenset((names[one], names[other]) for one, other in pairs),
@@ -121,13 +125,20 @@ def _group_rows(registry: Registered, owner: int, span: tuple[int, int]) -> list
     return [_Row(owner=owner, vector=vectors[text], holders=tuple(holders[text])) for text in sorted(holders)]
 
 
-def _cosines(registry: Registered, rows: Sequence[_Row], vectors: Vectors) -> Floats:
+def _holders(rows: Sequence[_Row]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    at = np.array([row for row, found in enumerate(rows) for _ in found.holders], dtype=np.intp)
+    holder = np.array([position for row in rows for position in row.holders], dtype=np.intp)
+    return at, holder
+
+
+def _cosines(
+    registry: Registered, holders: tuple[NDArray[np.intp], NDArray[np.intp]], vectors: Vectors
+) -> Floats:
     """Each example with each key, its holders taken without it."""
     sums = vectors @ registry.totals.T
     lengths = np.linalg.norm(registry.totals, axis=1)
     cosines: Floats = sums / np.maximum(lengths, np.finfo(np.float32).tiny)
-    at = np.array([row for row, found in enumerate(rows) for _ in found.holders], dtype=np.intp)
-    holder = np.array([position for row in rows for position in row.holders], dtype=np.intp)
+    at, holder = holders
     norm = (vectors**2).sum(axis=1)[at]
     left = np.sqrt(np.maximum(lengths[holder] ** 2 - 2 * sums[at, holder] + norm, 1e-12))
     cosines[at, holder] = (sums[at, holder] - norm) / left

@@ -1,6 +1,7 @@
 """How many telling words a text shares with each declaration: BM25 (Robertson and Zaragoza, 2009).
 
-Words for scripts with spaces, characters and pairs of them for Chinese, Japanese and Korean.
+Words and pairs of neighbouring ones for scripts with spaces ("bank", "account", "bank account"), characters
+and pairs of them for Chinese, Japanese and Korean.
 """
 
 import math
@@ -17,6 +18,8 @@ K1 = 1.2
 """How soon more of the same word stops to count."""
 B = 0.75
 """How much long declarations are held back."""
+PAIR_WORTH = 0.5
+"""Of two neighbouring words, a word having 1; pairs of unspaced characters count as words do."""
 
 _UNSPACED = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _RUN = re.compile(rf"(?P<unspaced>[{_UNSPACED}]+)|[^\W_{_UNSPACED}]+")
@@ -25,14 +28,22 @@ _RUN = re.compile(rf"(?P<unspaced>[{_UNSPACED}]+)|[^\W_{_UNSPACED}]+")
 def terms(text: str) -> list[str]:
     """The text's terms in order, repeated ones included."""
     found: list[str] = []
+    before = None
     for match in _RUN.finditer(text.lower()):
         run = match[0]
         if match["unspaced"]:
             found += run
             found += (run[at : at + 2] for at in range(len(run) - 1))
+            before = None
         else:
-            found.append(run)
+            found += (run,) if before is None else (run, f"{before} {run}")
+            before = run
     return found
+
+
+def name_words(name: str) -> str:
+    """The words of a capability's name, apart: `order.query` and `order-query` both say "order query"."""
+    return " ".join(re.findall(r"[^._-]+", name))
 
 
 class LexicalIndex:
@@ -93,7 +104,8 @@ class LexicalIndex:
             slots = np.fromiter(posting, dtype=np.intp, count=len(posting))
             counts = np.fromiter(posting.values(), dtype=np.float32, count=len(posting))
             rarity = math.log1p((len(self._slots) - len(slots) + 0.5) / (len(slots) + 0.5))
-            gains = rarity * counts * (K1 + 1) / (counts + self._damping(slots))
+            worth = rarity * (PAIR_WORTH if " " in term else 1.0)
+            gains = worth * counts * (K1 + 1) / (counts + self._damping(slots))
             found = self._gains[term] = (slots, gains)
         return found
 

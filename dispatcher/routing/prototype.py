@@ -15,13 +15,21 @@ DESCRIPTION_WEIGHT = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prototype:
-    """What routing keeps of one declaration; `total` is the weighted sum of its unit vectors."""
+    """What routing keeps of one declaration: its texts, their unit vectors, and the weighted sum of these.
+
+    Descriptions come before examples.
+    """
 
     key: Key
     texts: tuple[str, ...]
+    vectors: Vectors
     examples: tuple[str, ...]
-    example_vectors: Vectors
     total: Vectors
+
+    @property
+    def example_vectors(self) -> Vectors:
+        """Those of the examples."""
+        return self.vectors[len(self.texts) - len(self.examples) :]
 
     @property
     def vector(self) -> Vectors:
@@ -52,13 +60,12 @@ def declared_texts(capability: CapabilityDeclaration) -> DeclaredTexts:
 def build_prototype(key: Key, texts: DeclaredTexts, vectors: Vectors) -> Prototype:
     """The prototype from the vectors of `texts.all`, in that order."""
     count = len(texts.descriptions)
-    examples = vectors[count:]
     return Prototype(
         key=key,
         texts=texts.all,
+        vectors=vectors,
         examples=texts.examples,
-        example_vectors=examples,
-        total=DESCRIPTION_WEIGHT * vectors[:count].sum(axis=0) + examples.sum(axis=0),
+        total=DESCRIPTION_WEIGHT * vectors[:count].sum(axis=0) + vectors[count:].sum(axis=0),
     )
 
 

@@ -1,17 +1,19 @@
 """Which capability a text asks for: every registered one scored, whether its agents are up or not."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dispatcher.identifiers import AgentId, Capability
-from dispatcher.routing.calibration import Calibration
 from dispatcher.routing.catalogue import Table
+from dispatcher.routing.embedder import Vectors
+from dispatcher.routing.fitting import Fitted
 from dispatcher.routing.index import DECIMALS, NOT_SEARCHED
 from dispatcher.routing.rules import RoutingRules
+from dispatcher.routing.shadow import ShadowScope
 from dispatcher.routing.slots import Key
 
 Floats = NDArray[np.float32]
@@ -38,7 +40,8 @@ class Ranking:
 
     `scope_score` is the best cosine of all minus `contrast`; the text is in scope from `scope_floor`
     on, if the winner's similarity is at or above the published floor as well. `scale` is the unit
-    of the margin.
+    of the margin. Where a language model had a say in it (`advice`, names of `decision.Advice`), the
+    capability that it chose comes first and is in scope. `shadow` is what the calibration in shadow says.
     """
 
     text: str
@@ -51,6 +54,8 @@ class Ranking:
     calibration: str
     contrast: float = 0.0
     scale: float = 0.0
+    advice: tuple[str, ...] = ()
+    shadow: ShadowScope | None = None
 
     @property
     def winner(self) -> CapabilityScore | None:
@@ -80,21 +85,26 @@ class _Group:
 class Ranker:
     """Turns tables of scores into rankings; made anew whenever the keys or the calibration change."""
 
-    def __init__(
-        self, keys: Sequence[Key], calibration: Calibration, rules: RoutingRules, version: int
-    ) -> None:
+    def __init__(self, keys: Sequence[Key], fitted: Fitted, rules: RoutingRules, version: int) -> None:
         self._groups = _groups(keys)
         self._starts = np.array([group.start for group in self._groups], dtype=np.intp)
-        self._calibration = calibration
+        self._calibration = fitted.used
+        self._shadow = fitted.shadow
+        self._ordering = fitted.ordering
         self._rules = rules
         self._version = version
 
-    def rank(self, texts: Sequence[str], table: Table, contrast: Floats) -> Iterator[Ranking]:
+    def rank(
+        self, texts: Sequence[str], vectors: Vectors, table: Table, contrast: Floats
+    ) -> Iterator[Ranking]:
         """One ranking for each row of the table; `contrast` is taken off each row's cosines."""
         if not self._groups:
             return (self._nothing(text) for text in texts)
-        totals = total_scores(table, self._rules.lexical_share * self._calibration.scale)
-        scores = np.maximum.reduceat(totals, self._starts, axis=1)
+        lexical = lexical_shares(table)
+        scores = (
+            self._ordering.scores(*row, self._starts)
+            for row in zip(vectors, table.cosines, lexical, strict=True)
+        )
         rows = zip(texts, table.cosines, scores, contrast.tolist(), strict=True)
         return (self._row(*row) for row in rows)
 
@@ -108,7 +118,8 @@ class Ranker:
         similarities = self._calibration.similarity(
             np.array([scope_score, *(cosine - contrast for cosine in best[1:])])
         ).tolist()
-        in_scope = scope_score >= self._calibration.floor and similarities[0] >= self._rules.similarity_floor
+        floor = self._calibration.floor_of(groups[0].capability)
+        in_scope = scope_score >= floor and similarities[0] >= self._rules.similarity_floor
         capabilities = tuple(
             CapabilityScore(
                 capability=group.capability,
@@ -125,16 +136,23 @@ class Ranker:
                 groups, agents, best, similarities, scores[order].tolist(), strict=True
             )
         )
-        return self._ranking(text, capabilities, (scope_score, contrast), in_scope=in_scope)
+        shadow = self._in_shadow(groups[0].capability, scope_score)
+        made = self._ranking(text, capabilities, (scope_score, floor, contrast), in_scope=in_scope)
+        return made if shadow is None else replace(made, shadow=shadow)
+
+    def _in_shadow(self, winner: Capability, scope_score: float) -> ShadowScope | None:
+        if self._shadow is None:
+            return None
+        return self._shadow.scope(winner, scope_score, self._rules.similarity_floor)
 
     def _nothing(self, text: str) -> Ranking:
-        return self._ranking(text, (), (0.0, 0.0), in_scope=False)
+        return self._ranking(text, (), (0.0, self._calibration.floor, 0.0), in_scope=False)
 
     def _ranking(
         self,
         text: str,
         capabilities: tuple[CapabilityScore, ...],
-        scope: tuple[float, float],
+        scope: tuple[float, float, float],
         *,
         in_scope: bool,
     ) -> Ranking:
@@ -142,21 +160,20 @@ class Ranker:
             text=text,
             capabilities=capabilities,
             scope_score=scope[0],
-            scope_floor=self._calibration.floor,
+            scope_floor=scope[1],
             in_scope=in_scope,
             encoder_id=self._calibration.encoder_id,
             registry_version=self._version,
             calibration=self._calibration.kind,
-            contrast=scope[1],
-            scale=self._calibration.scale,
+            contrast=scope[2],
+            scale=self._ordering.scale,
         )
 
 
-def total_scores(table: Table, lexical_worth: float) -> Floats:
-    """Cosine plus the lexical share: what the best lexical match of a text gets, others in proportion."""
+def lexical_shares(table: Table) -> Floats:
+    """1 for the best lexical match of a text, others in proportion; 0 where nothing is shared."""
     best = table.lexical.max(axis=1, keepdims=True)
-    shares = table.lexical / np.maximum(best, np.finfo(np.float32).tiny)
-    return np.asarray(table.cosines + lexical_worth * shares, dtype=np.float32)
+    return np.asarray(table.lexical / np.maximum(best, np.finfo(np.float32).tiny), dtype=np.float32)
 
 
 def best_first(scores: Floats, limit: int) -> NDArray[np.intp]:

@@ -5,10 +5,19 @@ from typing import Any
 
 import orjson
 
-from dispatcher.routing.decision import Candidate, Decision, Outcome, Rejection, Weights
+from dispatcher.routing.decision import (
+    Candidate,
+    Decision,
+    Option,
+    Outcome,
+    Rejection,
+    ShadowDecision,
+    Weights,
+)
 from dispatcher.routing.ranking import CapabilityScore, Ranking
+from dispatcher.routing.shadow import ShadowScope
 
-Stored = CapabilityScore | Decision | Ranking | Weights
+Stored = CapabilityScore | Decision | Ranking | ShadowDecision | ShadowScope | Weights
 
 
 def decision_document(decision: Decision) -> str:
@@ -22,6 +31,9 @@ def read_decision(document: str) -> Decision:
     fields["outcome"] = Outcome(fields["outcome"])
     fields["weights"] = Weights(**_known(Weights, fields["weights"]))
     fields["candidates"] = tuple(_candidate(row) for row in fields["candidates"])
+    fields["options"] = tuple(Option(*map(row.get, Option._fields)) for row in fields.get("options", ()))
+    fields["advice"] = tuple(fields.get("advice", ()))
+    fields["shadow"] = _shadow_decision(fields.get("shadow"))
     return Decision(**fields)
 
 
@@ -34,12 +46,15 @@ def read_ranking(document: str) -> Ranking:
     """The ranking that `ranking_document` wrote; members of later versions are ignored."""
     fields = _known(Ranking, orjson.loads(document))
     rows = [_known(CapabilityScore, row) for row in fields["capabilities"]]
+    fields["advice"] = tuple(fields.get("advice", ()))
+    shadow = fields.get("shadow")
+    fields["shadow"] = None if shadow is None else ShadowScope(**_known(ShadowScope, shadow))
     return Ranking(**fields | {"capabilities": tuple(CapabilityScore(**row) for row in rows)})
 
 
-def _members(value: Candidate | Mapping[str, Any]) -> dict[str, Any]:
-    """What orjson does not know by itself: a candidate, or a mapping that is no dictionary."""
-    return value._asdict() if isinstance(value, Candidate) else dict(value)
+def _members(value: Candidate | Option | Mapping[str, Any]) -> dict[str, Any]:
+    """What orjson does not know by itself: a named tuple, or a mapping that is no dictionary."""
+    return value._asdict() if isinstance(value, Candidate | Option) else dict(value)
 
 
 def _candidate(row: dict[str, Any]) -> Candidate:
@@ -47,6 +62,13 @@ def _candidate(row: dict[str, Any]) -> Candidate:
     if fields["rejection"] is not None:
         fields["rejection"] = Rejection(fields["rejection"])
     return Candidate(**fields)
+
+
+def _shadow_decision(row: dict[str, Any] | None) -> ShadowDecision | None:
+    if row is None:
+        return None
+    fields = _known(ShadowDecision, row)
+    return ShadowDecision(**fields | {"outcome": Outcome(fields["outcome"])})
 
 
 def _known(kind: type[Stored], fields: dict[str, Any]) -> dict[str, Any]:

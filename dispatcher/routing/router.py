@@ -3,10 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
-
-import numpy as np
 
 from dispatcher.clock import Clock
 from dispatcher.errors import UnavailableError
@@ -20,9 +18,11 @@ from dispatcher.routing.catalogue import Catalogue, IndexFactory, arrange
 from dispatcher.routing.choice import Choice, Query, Registry
 from dispatcher.routing.decision import Decision
 from dispatcher.routing.embedder import Vectors
-from dispatcher.routing.fitting import FitRules, Fitted, Fixed, fit
+from dispatcher.routing.encode_declared import encode_declared
+from dispatcher.routing.fitting import FitRules, Fitted, Fixed, Given, agree, fit
 from dispatcher.routing.index import ExactIndex
-from dispatcher.routing.prototype import Prototype, build_prototype, declared_texts
+from dispatcher.routing.ordering import LexicalShares
+from dispatcher.routing.prototype import Prototype, declared_texts
 from dispatcher.routing.ranking import CapabilityScore, Ranker, Ranking
 from dispatcher.routing.recent_texts import RecentTexts
 from dispatcher.routing.reference import load_reference
@@ -32,9 +32,6 @@ from dispatcher.routing.slots import Key
 __all__ = ["CapabilityScore", "Query", "Ranking", "Router"]
 
 logger = logging.getLogger(__name__)
-
-SYNC_BATCH = 64
-"""Texts of declarations that are encoded at a time, so that requests get their turn in between."""
 
 _NEVER = -2
 _EMPTY = -1
@@ -86,6 +83,22 @@ class Router:
         self._lock = asyncio.Lock()
         self._fixed: Fixed | None = None
         self._current: _Current | None = None
+        self._given: Given | None = None
+
+    @property
+    def encoder_id(self) -> str:
+        """The encoder's name; calibrations belong to one."""
+        return self._encoder.encoder_id
+
+    @property
+    def fitted(self) -> Fitted | None:
+        """Which calibration is used and what self-calibration gives; None before the first sync."""
+        return self._current.fitted if self._current else None
+
+    @property
+    def given(self) -> Given | None:
+        """What `follow` was told last."""
+        return self._given
 
     @property
     def calibration(self) -> Calibration | None:
@@ -100,7 +113,13 @@ class Router:
     def approve(self) -> None:
         """Use the calibration that waits, if one does."""
         if self.pending_calibration is not None:
-            self._use(Fitted(used=self.pending_calibration))
+            self._use(replace(self._now().fitted, used=self.pending_calibration, pending=None))
+
+    def follow(self, given: Given) -> None:
+        """Go by what all replicas have agreed on, from now on; the registry's own calibration stays known."""
+        self._given = given
+        if self._current is not None:
+            self._use(agree(self._current.fitted, given, self._fit_rules()))
 
     async def sync(self, agents: Sequence[Agent], version: int) -> None:
         """Follow the registry to `version`; only declarations whose digest changed are encoded.
@@ -132,7 +151,7 @@ class Router:
         vectors = await self._encoder.encode(texts)
         table = self._catalogue.look_up(texts, vectors, self._rules.search_limit)
         current = self._now()
-        made = tuple(current.ranker.rank(texts, table, contrast_of(vectors, fixed.background)))
+        made = tuple(current.ranker.rank(texts, vectors, table, contrast_of(vectors, fixed.background)))
         for ranking in made:
             current.recent.keep(ranking.text, ranking)
         return made
@@ -165,18 +184,25 @@ class Router:
         self._use(fitted)
 
     def _fit(self, prototypes: Prototypes, fixed: Fixed, version: int) -> Fitted:
-        rules = FitRules(
-            similarity_floor=self._rules.similarity_floor, approval_margin=self._rules.approval_margin
-        )
         registry = arrange(prototypes, self._encoder.dimensions)
         old = self._current.fitted if self._current else None
-        return fit(registry, fixed, (self._encoder.encoder_id, version), old, rules)
+        made_of = (self._encoder.encoder_id, version)
+        return fit(registry, fixed, made_of, old, self._fit_rules(), self._given)
+
+    def _fit_rules(self) -> FitRules:
+        return FitRules(
+            similarity_floor=self._rules.similarity_floor,
+            approval_margin=self._rules.approval_margin,
+            lexical=LexicalShares(
+                with_examples=self._rules.lexical_share, without=self._rules.lexical_share_bare
+            ),
+        )
 
     def _use(self, fitted: Fitted) -> None:
         is_new = fitted.used is not self.calibration
         self._current = _Current(
             fitted=fitted,
-            ranker=Ranker(self._catalogue.keys, fitted.used, self._rules, self._version),
+            ranker=Ranker(self._catalogue.keys, fitted, self._rules, self._version),
             choice=Choice(self._directory, self._rules, self._registry(fitted.used), self._clock),
             recent=RecentTexts(attrgetter("size")),
         )
@@ -195,8 +221,8 @@ class Router:
         catalogue = Catalogue(ExactIndex, self._encoder.encoder_id, self._encoder.dimensions)
         catalogue.apply((), prototypes.values())
         table = catalogue.look_up(texts, vectors, self._rules.search_limit)
-        ranker = Ranker(catalogue.keys, fitted.used, self._rules, self._version)
-        return tuple(ranker.rank(texts, table, contrast_of(vectors, fixed.background)))
+        ranker = Ranker(catalogue.keys, fitted, self._rules, self._version)
+        return tuple(ranker.rank(texts, vectors, table, contrast_of(vectors, fixed.background)))
 
     async def _prototypes(self, agents: Sequence[Agent]) -> dict[Key, Prototype]:
         wanted = {
@@ -204,15 +230,7 @@ class Router:
             for agent in agents
             for one in agent.declaration.capabilities
         }
-        unique = list(dict.fromkeys(text for texts in wanted.values() for text in texts.all))
-        vector_of: dict[str, Vectors] = {}
-        for start in range(0, len(unique), SYNC_BATCH):
-            batch = unique[start : start + SYNC_BATCH]
-            vector_of |= zip(batch, await self._encoder.encode(batch), strict=True)
-        return {
-            key: build_prototype(key, texts, np.stack([vector_of[text] for text in texts.all]))
-            for key, texts in wanted.items()
-        }
+        return await encode_declared(self._encoder, wanted)
 
     async def _load_fixed(self) -> Fixed:
         if self._fixed is None:
@@ -235,4 +253,5 @@ class Router:
             encoder_id=self._encoder.encoder_id,
             version=self._version,
             calibration=used.kind,
+            twins=used.twins,
         )

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Self, Unpack, cast
 from urllib.parse import quote, urlencode
 
+from dispatcher.backoff import doubled
 from dispatcher.clock import Clock, SystemClock
 from dispatcher.errors import DispatcherError, UnavailableError
 from dispatcher.identifiers import new_id
@@ -131,7 +132,7 @@ class Client:
                 failures += 1
                 if failures >= TRIES:
                     raise
-                await self._clock.sleep(RETRY_PAUSE_S * 2 ** (failures - 1))
+                await self._clock.sleep(doubled(RETRY_PAUSE_S, failures))
 
     async def cancel(self, request_id: str) -> RequestAnswer:
         """Cancel what has not ended of a request; agents at work on it are told to stop.
@@ -202,10 +203,30 @@ class Client:
         return _document(await self._send(self._get(f"/v1/dead/{quote(dead_id, safe='')}")))
 
     async def retry(self, dead_id: str, *, agent_id: str | None = None) -> str:
-        """Have a dead task done again under its old idempotency key; the id of the new request."""
+        """Have a dead task done again under its old idempotency key; the id of the new request.
+
+        `CallError` with the code `already_retried` where another call did so before.
+        """
         path = f"/v1/dead/{quote(dead_id, safe='')}/retry"
-        response = await self._send(self._post(path, {"agent_id": agent_id}, 0.0, {}))
+        # So that a try whose answer gets lost is known again.
+        own = {"Idempotency-Key": str(new_id())}
+        response = await self._send(self._post(path, {"agent_id": agent_id}, 0.0, own))
         return str(_document(response)["request_id"])
+
+    async def handoffs(self, *, answered: bool = False, limit: int = 50) -> list[dict[str, Any]]:
+        """Parts that wait for a person, the oldest first, or that people answered; needs an admin's key."""
+        query = urlencode({"answered": str(answered).lower(), "limit": limit})
+        document = _document(await self._send(self._get(f"/v1/handoffs?{query}")))
+        handoffs: list[dict[str, Any]] = document.get("handoffs", [])
+        return handoffs
+
+    async def answer_handoff(self, task_id: str, answer: str) -> dict[str, Any]:
+        """Answer a part in an agent's place; its caller sees it with the request.
+
+        `CallError` with the code `already_answered` where it has another answer, `not_found` without it.
+        """
+        path = f"/v1/handoffs/{quote(task_id, safe='')}/answer"
+        return _document(await self._send(self._post(path, {"answer": answer}, 0.0, {})))
 
     async def try_declaration(
         self, declaration: dict[str, Any], texts: Sequence[str], *, agent_id: str | None = None
@@ -243,7 +264,7 @@ class Client:
         failure: UnavailableError | None = None
         for tried in range(TRIES):
             if failure is not None:
-                await self._clock.sleep(RETRY_PAUSE_S * 2 ** (tried - 1))
+                await self._clock.sleep(doubled(RETRY_PAUSE_S, tried))
             try:
                 return await self._transport.send(request)
             except NotReachedError as error:

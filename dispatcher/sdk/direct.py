@@ -35,7 +35,7 @@ from dispatcher.protocol.frames import TaskFrame
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
 from dispatcher.sdk.agent import Agent
 from dispatcher.sdk.call_pace import CallPace
-from dispatcher.sdk.endpoint_runs import EndpointRuns
+from dispatcher.sdk.endpoint_runs import EndpointRuns, NoResult, Told
 from dispatcher.sdk.held_keys import HeldKeys
 from dispatcher.sdk.inbox import Inbox
 from dispatcher.sdk.parts import IntakeRules
@@ -72,8 +72,9 @@ class GateReply:
 _BUSY = GateReply(status=503, headers={"Retry-After": "1"})
 """Surely not started."""
 _TOO_FAST = GateReply(status=429, headers=_BUSY.headers)
-_UNSURE = GateReply(status=503)
-"""It may have run: without Retry-After only an idempotent task goes elsewhere."""
+_NO_RESULT = MappingProxyType({NoResult.RUNS: GateReply(status=202), NoResult.UNKNOWN: GateReply(status=503)})
+"""202 ends no attempt; without Retry-After 503 says that it may have run: only what is idempotent goes
+elsewhere."""
 _CANCELLED = GateReply(status=204)
 
 
@@ -199,11 +200,14 @@ class DirectGate:
     async def _answered(self, task: TaskFrame) -> GateReply:
         self._pace.note(self._clock.monotonic())
         try:
-            frame = await self._runs.answer(task)
+            reply = await self._runs.answer(task)
         except DispatcherError as error:
             _log.warning("call.failed", extra={"task_id": task.task_id, "reason": error.error_code})
             return _BUSY
-        return _UNSURE if frame is None else GateReply(status=200, body=frame, headers=_JSON)
+        if not isinstance(reply, Told):
+            return _NO_RESULT[reply]
+        pause = _BUSY.headers if reply.asks_pause else {}
+        return GateReply(status=200, body=reply.frame, headers={**_JSON, **pause})
 
 
 def _is_own(task: TaskFrame, caller: str) -> bool:

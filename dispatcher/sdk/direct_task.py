@@ -37,9 +37,11 @@ class Tries:
 
 
 def wish_of(options: ChatOptions) -> Wish | None:
-    """What routes for a message with these options are remembered under; None without a capability."""
+    """What routes for a message with these options are remembered under; None without a capability's name."""
     capability = options.get("capability")
-    return Wish(capability=capability, environment=options.get("environment")) if capability else None
+    if not capability or options.get("match", "strict") != "strict":
+        return None
+    return Wish(capability=capability, environment=options.get("environment"))
 
 
 def task_of(lost: Lost, route: Route, agent: KnownAgent, tries: Tries, budget_ms: int) -> TaskFrame:

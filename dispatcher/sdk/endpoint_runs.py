@@ -6,9 +6,10 @@ twice is said not to have started only where the inbox has been asked, and has n
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from types import MappingProxyType
+from dataclasses import dataclass
+from enum import Enum
 
 from dispatcher.clock import Clock
 from dispatcher.errors import DispatcherError, OverloadedError, UnavailableError, first_error
@@ -30,12 +31,29 @@ _log = logging.getLogger(__name__)
 CALLS_PER_PLACE = 8
 """Calls in hand for each place of a handler: most of them wait for a run that goes on.
 
-Beyond, nothing is started. As many again may still ask the inbox what is known of their task.
+Beyond, nothing is started or waited for. As many again may still ask the inbox what is known of
+their task: what did not start is `busy`, what runs goes on, and what has ended is told.
 """
-_ONLY_LOOKS: Mapping[str, int | None] = MappingProxyType(
-    {"lease_ms": None, "budget_ms": 0, "start_within_ms": 0}
-)
-"""A task without time does not start; what is stored of it is told, and else that it did not start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """The encoded result frame; `asks_pause` where too many calls are in hand to start anything."""
+
+    frame: bytes
+    asks_pause: bool = False
+
+
+class NoResult(Enum):
+    """Why there is no result."""
+
+    RUNS = "runs"
+    """The task, which must not run twice, is being run for an earlier call: that is told how it ends."""
+    UNKNOWN = "unknown"
+    """It may have run, and nothing more is told of it."""
+
+
+CallReply = Told | NoResult
 
 
 class EndpointRuns:
@@ -80,14 +98,16 @@ class EndpointRuns:
                 yield
             finally:
                 self._runs.drain()
-                if self._calls:
-                    await asyncio.wait(self._calls, timeout=drain_s)
-                self._group = None
-                for call in self._calls:
-                    call.cancel()
+                try:
+                    if self._calls:
+                        await asyncio.wait(self._calls, timeout=drain_s)
+                finally:
+                    self._group = None
+                    for call in self._calls:
+                        call.cancel()
 
-    async def answer(self, task: TaskFrame) -> bytes | None:
-        """The encoded result frame; None where the task may have run and nothing is known of it.
+    async def answer(self, task: TaskFrame) -> CallReply:
+        """What to tell this call of the task.
 
         A long task is run like any other: the reply is its only result. Cancelled, the run goes on,
         for the next who asks. Raises `UnavailableError` or `OverloadedError` for an idempotent task
@@ -97,12 +117,17 @@ class EndpointRuns:
         if refusal is not None and self._is_idempotent(task):
             raise refusal
         if self._group is None or len(self._calls) >= 2 * self._most:
-            return None
-        changes = {"lease_ms": None} if refusal is None else _ONLY_LOOKS
-        told: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
-        call = self._group.create_task(self._run(task.model_copy(update=changes), told))
+            return NoResult.UNKNOWN
+        arrival = Arrival(
+            task=task.model_copy(update={"lease_ms": None}),
+            since=self._clock.monotonic(),
+            is_lost=never,
+            may_start=refusal is None,
+        )
+        told: asyncio.Future[CallReply] = asyncio.get_running_loop().create_future()
+        call = self._group.create_task(self._run(arrival, told))
         self._calls.add(call)
-        call.add_done_callback(self._calls.discard)
+        call.add_done_callback(lambda done: self._ended(done, told))
         return await told
 
     def cancel(self, task_id: str) -> None:
@@ -120,24 +145,25 @@ class EndpointRuns:
         handler = self._agent.handlers.get(task.capability)
         return handler is None or handler.idempotent
 
-    async def _run(self, task: TaskFrame, told: asyncio.Future[bytes | None]) -> None:
+    def _ended(self, call: asyncio.Task[None], told: asyncio.Future[CallReply]) -> None:
+        """However the call ended, be it before its first step, who waits for it is told."""
+        self._calls.discard(call)
+        _tell(told, NoResult.UNKNOWN)
+
+    async def _run(self, arrival: Arrival, told: asyncio.Future[CallReply]) -> None:
         """Answer as soon as there is an answer, and stay until the handler has really ended."""
-        arrival = Arrival(task=task, since=self._clock.monotonic(), is_lost=never)
         try:
             async with asyncio.TaskGroup() as group:
-                answer = await self._persistently(arrival, group)
-                _tell(told, self._frame(task, answer) if isinstance(answer, Outcome) else None)
+                _tell(told, self._reply(arrival, await self._persistently(arrival, group)))
         except* DispatcherError as errors:
             if not told.done():
                 told.set_exception(first_error(errors))
         except* Exception:  # noqa: BLE001 - one call must not stop the others
-            _log.exception("call.failed", extra={"task_id": task.task_id})
-        finally:
-            _tell(told, None)
+            _log.exception("call.failed", extra={"task_id": arrival.task.task_id})
 
     async def _persistently(self, arrival: Arrival, group: asyncio.TaskGroup) -> Outcome | Settlement | None:
-        """Ask an inbox that fails again, within the budget, for a task that may not run elsewhere."""
-        until = arrival.since + arrival.task.budget_ms / 1000
+        """Ask an inbox that fails again, within the budget, for a task that may run here and nowhere else."""
+        until = arrival.since + (arrival.task.budget_ms / 1000 if arrival.may_start else 0.0)
         while True:
             try:
                 return await self._runs.answer(arrival, group)
@@ -150,13 +176,17 @@ class EndpointRuns:
             if self._clock.monotonic() >= until:
                 return None
 
-    def _frame(self, task: TaskFrame, outcome: Outcome) -> bytes:
-        return outcome.answer_to(envelope_of(task), self._instance_id)
+    def _reply(self, arrival: Arrival, answer: Outcome | Settlement | None) -> CallReply:
+        if isinstance(answer, Outcome):
+            frame = answer.answer_to(envelope_of(arrival.task), self._instance_id)
+            return Told(frame=frame, asks_pause=answer.has_not_run and not arrival.may_start)
+        runs = answer is not None and not self._is_idempotent(arrival.task)
+        return NoResult.RUNS if runs else NoResult.UNKNOWN
 
 
-def _tell(told: asyncio.Future[bytes | None], frame: bytes | None) -> None:
+def _tell(told: asyncio.Future[CallReply], reply: CallReply) -> None:
     if not told.done():
-        told.set_result(frame)
+        told.set_result(reply)
 
 
 class _Unheard:

@@ -19,7 +19,8 @@ class InHand:
 
     async def idle(self) -> None:
         """Return once nothing is in hand."""
-        await self._idle.wait()
+        while self._count:  # a long run is in hand anew just after its delivery was settled
+            await self._idle.wait()
 
     def __enter__(self) -> None:
         self._count += 1

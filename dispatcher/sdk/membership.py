@@ -4,10 +4,12 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from dispatcher.backoff import BackoffRules, doubled
 from dispatcher.clock import Clock
 from dispatcher.errors import DispatcherError, RegistrationError
 from dispatcher.identifiers import InstanceId, LeaseId
@@ -24,7 +26,6 @@ from dispatcher.protocol.frames import (
     RegistryRequest,
 )
 from dispatcher.protocol.link import Link
-from dispatcher.sdk.backoff import BackoffRules
 from dispatcher.sdk.fence import Fence
 from dispatcher.sdk.load_window import LoadWindow
 
@@ -94,8 +95,7 @@ class Membership:
 
     async def join(self) -> None:
         """Register, as often as it takes; raises `RegistrationError` when the dispatcher says no."""
-        pause = self._backoff.first_s
-        while True:
+        for tried in count(1):
             asked_at = self._clock.monotonic()
             reply = await self._ask(self._registration())
             if isinstance(reply, RegisteredFrame):
@@ -103,9 +103,9 @@ class Membership:
                 return
             if isinstance(reply, RefusedFrame) and reply.code not in _TRANSIENT:
                 raise RegistrationError(reply.message, code=reply.code, fields=tuple(reply.fields))
+            pause = doubled(self._backoff.first_s, tried, self._backoff.longest_s)
             _log.warning("registration.unanswered", extra={**self._facts(), "pause_s": pause})
             await self._clock.sleep(pause)
-            pause = min(pause * 2, self._backoff.longest_s)
 
     async def stay(self) -> None:
         """Send heartbeats until the lease is lost: stop consuming then, before joining again.

@@ -3,10 +3,10 @@
 import random
 from dataclasses import dataclass, field
 
+from dispatcher.backoff import BackoffRules
 from dispatcher.clock import Clock
 from dispatcher.protocol.link import Link
 from dispatcher.sdk.agent import Agent
-from dispatcher.sdk.backoff import BackoffRules
 from dispatcher.sdk.fence import Fence
 from dispatcher.sdk.handler_thread import HandlerThread
 from dispatcher.sdk.inbox import Inbox

@@ -4,12 +4,16 @@ from typing import Any, NotRequired, TypedDict
 
 
 class RouteOptions(TypedDict, total=False):
-    """What may go with a message; see the gateway's documentation of `POST /v1/route`."""
+    """What may go with a message; see the gateway's documentation of `POST /v1/route`.
+
+    `match` says what `capability` is: `strict` its name, `loose` also an alias, `semantic` a description.
+    """
 
     session_id: str
     user_id: str
     language: str
     context: dict[str, Any]
+    match: str
     capability: str
     environment: str
 
@@ -30,7 +34,9 @@ class StreamOptions(RouteOptions, total=False):
 class Part(TypedDict):
     """What became of one intent; `result` is `{text, data}` or None, `error` `{code, message}` or None.
 
-    `progress` is `{fraction, note}` of the attempt at work, None where its agent said nothing.
+    `progress` is `{fraction, note}` of the attempt at work, None where its agent said nothing. `options` are
+    what a part of the status `clarify` may mean, `handoff` is `{state, answer, answered_ms}` of a part
+    that a person does (`handed_off`); older dispatchers send neither.
     """
 
     intent: str
@@ -46,6 +52,8 @@ class Part(TypedDict):
     elapsed_ms: int | None
     retry_after_s: int | None
     progress: dict[str, Any] | None
+    options: NotRequired[list[dict[str, Any]]]
+    handoff: NotRequired[dict[str, Any] | None]
 
 
 class RequestAnswer(TypedDict):

@@ -19,7 +19,7 @@ from dispatcher.sdk.inbox import Claim, Judgement, Verdict, serial_of
 from dispatcher.sdk.load_window import LoadWindow
 from dispatcher.sdk.outcome import BUSY, CANCELLED, EXPIRED, Outcome, failure, outcome_unknown
 from dispatcher.sdk.parts import Parts
-from dispatcher.sdk.running import Running, ending
+from dispatcher.sdk.running import Running, ending, facts
 from dispatcher.sdk.telling import Teller
 
 _log = logging.getLogger(__name__)
@@ -29,11 +29,15 @@ LEASE_UNCONFIRMED = "lease_unconfirmed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """A task that came, since when its budget runs (monotonic), and whether its delivery is lost."""
+    """A task that came, since when its budget runs (monotonic), and whether its delivery is lost.
+
+    With `may_start` False it is only looked for, and not waited for where it runs.
+    """
 
     task: TaskFrame
     since: float
     is_lost: Callable[[], bool]
+    may_start: bool = True
 
 
 class Runs:
@@ -62,9 +66,10 @@ class Runs:
     async def answer(self, arrival: Arrival, group: asyncio.TaskGroup) -> Outcome | Settlement:
         """What to tell the attempt, within its budget, or what becomes of its delivery without a word.
 
-        REQUEUE leaves it to others; ACK means that it runs on here without its delivery, and is told
-        later. What outlives the answer is seen out in `group`. Raises `UnavailableError`, and nothing
-        was started, where the inbox fails or it isn't sure that the lease holds.
+        REQUEUE leaves it to others: it runs, and this attempt doesn't wait for that. ACK means that it
+        runs on here without its delivery, and is told later. What outlives the answer is seen out in
+        `group`. Raises `UnavailableError`, and nothing was started, where the inbox fails or it isn't
+        sure that the lease holds.
         """
         task = arrival.task
         handler = self._parts.agent.handlers.get(task.capability)
@@ -80,7 +85,7 @@ class Runs:
                 answer = await self._attempt(arrival, handler, group)
             if answer is not None:
                 return answer
-            if self._draining:
+            if self._draining or not arrival.may_start:
                 return Settlement.REQUEUE
             await self._parts.clock.sleep(self._parts.rules.look_s)
 
@@ -95,6 +100,8 @@ class Runs:
         try:
             async with asyncio.timeout(until - self._parts.clock.monotonic()):
                 while (running := self._here.get(key)) is not None and not running.is_leased:
+                    if running.has_begun and not arrival.may_start:
+                        return Settlement.REQUEUE
                     await running.moved()
         except TimeoutError:
             return failure("timeout", "an earlier run has not ended", can_retry=handler.idempotent)
@@ -126,7 +133,8 @@ class Runs:
         task, parts = arrival.task, self._parts
         left = self._left(arrival)
         in_time = left > 0 and not self._is_late(arrival)
-        has_place = in_time and not self._draining and parts.handlers.take_place()
+        may_start = in_time and arrival.may_start and not self._draining
+        has_place = may_start and parts.handlers.take_place()
         running = Running(parts, self._teller, self._window, task=task, handler=handler)
         self._here[task.idempotency_key] = running
         try:
@@ -153,7 +161,13 @@ class Runs:
         if not self._parts.fence.is_open:  # stopped just now
             await running.decline(EXPIRED)
             raise _fenced()
-        running.begin(arrival.since, lambda: self._is_late(arrival) or not self._parts.fence.is_open, group)
+        try:
+            running.begin(
+                arrival.since, lambda: self._is_late(arrival) or not self._parts.fence.is_open, group
+            )
+        except RuntimeError:  # no thread is to be had: it surely did not start, and no copy may (I2)
+            _log.exception("handler.not_started", extra=facts(running.task))
+            return await running.decline(BUSY)
         if running.task.lease_ms is None:
             outcome = await running.answer()
             if not running.has_ended:

@@ -4,9 +4,9 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from dispatcher.backoff import pauses
 from dispatcher.errors import DispatcherError, TooLargeError
 from dispatcher.protocol.frames import AttemptSignal, StartedFrame
-from dispatcher.sdk.backoff import pauses
 from dispatcher.sdk.envelope import Envelope
 from dispatcher.sdk.outcome import Outcome, too_large
 from dispatcher.sdk.parts import Parts

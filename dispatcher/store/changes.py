@@ -20,7 +20,7 @@ from dispatcher.store import rows
 from dispatcher.store.layout import INSERTED, PARENTS_FIRST, REPEATED, UPDATED, key_of
 from dispatcher.store.recent import Stored
 from dispatcher.store.rows import Row
-from dispatcher.store.tables import attempts, decisions, intents, partials, requests, results, tasks
+from dispatcher.store.tables import attempts, decisions, handoffs, intents, partials, requests, results, tasks
 
 Item = TypeVar("Item")
 
@@ -130,8 +130,8 @@ class ChangeSet:
         return Stored(after, version)
 
     def add_records(self, step: Step) -> None:
-        """Note the results and decisions that go with one step."""
-        if not (step.results or step.decisions or step.partials):
+        """Note the results and decisions that go with one step, and what it hands to people."""
+        if not (step.results or step.decisions or step.partials or step.handoffs):
             return
         request, now_ms = step.state.request, self._now_ms
         caller = request.caller
@@ -139,6 +139,7 @@ class ChangeSet:
         self._piles[results].inserts.extend([rows.result_row(r, caller, now_ms) for r in step.results])
         self._piles[decisions].inserts.extend([rows.decision_row(d, caller, now_ms) for d in step.decisions])
         self._piles[partials].inserts.extend([rows.partial_row(p, caller, now_ms) for p in step.partials])
+        self._piles[handoffs].inserts.extend([rows.handoff_row(h, caller) for h in step.handoffs])
 
     async def write(self, connection: AsyncConnection) -> None:
         """Write everything noted, whatever the guards say: under locks, or what is new."""

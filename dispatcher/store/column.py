@@ -1,14 +1,21 @@
-"""What both databases must do alike: the time, JSON documents and text, as column types and SQL."""
+"""What both databases must do alike: the time, numbers, JSON documents and text, as column types and SQL."""
 
 import json
+import math
+from collections.abc import Mapping
 
 import orjson
-from sqlalchemy import BigInteger, Dialect, Text, select
+from sqlalchemy import BigInteger, Dialect, Double, Text, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.expression import FunctionElement
 from sqlalchemy.types import TypeDecorator
+
+from dispatcher.errors import DispatcherError
+
+_SCALARS = (str, int)
+_LISTS = (list, tuple)
 
 
 def stored_words(value: str | None) -> str | None:
@@ -16,15 +23,51 @@ def stored_words(value: str | None) -> str | None:
     return value if value is None or "\0" not in value else value.replace("\0", "\ufffd")
 
 
+def stored_number(value: float | None) -> float | None:
+    """A number as it is stored; see `Number`."""
+    if value is not None and not math.isfinite(value):
+        raise _not_finite()
+    return value
+
+
 def stored_json(value: object) -> str | None:
-    """A JSON document as it is stored; None for none."""
+    """A JSON document as it is stored; None for none.
+
+    Raises DispatcherError for numbers that are not finite: a document must not change on its way.
+    """
     if value is None:
         return None
+    document = encoded_json(value)
+    # Numbers that are not finite become null in the text, so only one with a null may hold any.
+    if "null" in document and not _is_finite(value):
+        raise _not_finite()
+    return document
+
+
+def encoded_json(value: object) -> str:
+    """The text of a JSON value whose numbers are known to be finite."""
     try:
         return orjson.dumps(value, default=dict).decode()
     except TypeError:
         # Integers beyond 64 bits, which JSON allows and orjson does not.
-        return json.dumps(value, default=dict, ensure_ascii=False, allow_nan=False)
+        try:
+            return json.dumps(value, default=dict, ensure_ascii=False, allow_nan=False)
+        except ValueError:
+            raise _not_finite() from None
+
+
+def _is_finite(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if value is None or isinstance(value, _SCALARS):
+        return True
+    if isinstance(value, _LISTS):
+        return all(map(_is_finite, value))
+    return not isinstance(value, Mapping) or all(map(_is_finite, value.values()))
+
+
+def _not_finite() -> DispatcherError:
+    return DispatcherError("a number that is not finite can't be stored")
 
 
 class now_ms(FunctionElement[int]):  # noqa: N801  (reads as the SQL function it is)
@@ -62,6 +105,16 @@ class Words(TypeDecorator[str]):
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: D102
         return stored_words(value)
+
+
+class Number(TypeDecorator[float]):
+    """A finite number. PostgreSQL would store NaN, SQLite would make NULL of it."""
+
+    impl = Double
+    cache_ok = True
+
+    def process_bind_param(self, value: float | None, dialect: Dialect) -> float | None:  # noqa: D102
+        return stored_number(value)
 
 
 class Json(TypeDecorator[object]):

@@ -1,6 +1,7 @@
 # ruff: noqa: S608  (only names of our own tables and columns become part of a text)
 """Groups on SQLite: one visit to a thread of its own each, with all their statements."""
 
+import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -49,19 +50,17 @@ class SqliteWriter:
 
     async def close(self) -> None:
         """See `DirectWriter.close`."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            await self._thread.run(connection.close)
+        await self._thread.run(self._disconnect)
         self._thread.end()
 
     async def _run(
         self, write: Callable[[sqlite3.Connection, ChangeSet], Written], changes: ChangeSet
     ) -> Written:
+        """Its turn lasts until the thread is done, longer than a caller that is cancelled."""
         await self._database.take_turn()
-        try:
-            return await self._thread.run(partial(self._in_thread, write, changes))
-        finally:
-            self._database.end_turn()
+        written = self._thread.start(partial(self._in_thread, write, changes))
+        written.add_done_callback(lambda _: self._database.end_turn())
+        return await asyncio.shield(written)
 
     def _in_thread(
         self, write: Callable[[sqlite3.Connection, ChangeSet], Written], changes: ChangeSet
@@ -73,6 +72,11 @@ class SqliteWriter:
                 return write(self._connection, changes)
         except sqlite3.Error as error:
             raise driver_failure(error) from None
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
     @staticmethod
     def _read_now(connection: sqlite3.Connection, _changes: ChangeSet) -> Written:

@@ -144,6 +144,11 @@ def parse_url(url: str) -> URL:
         ) from None
     for backend, driver in _DRIVERS.items():
         if parsed.drivername in {backend, f"{backend}+{driver}"}:
+            if backend == "sqlite" and parsed.query:
+                # The pools would drop some with a warning and take others into the file's name.
+                raise ConfigurationError(
+                    f"the URL of a SQLite database has no parameters: {sorted(parsed.query)}"
+                )
             return parsed.set(drivername=f"{backend}+{driver}")
     raise ConfigurationError(
         f"databases of kind {parsed.drivername!r} are not supported; use sqlite or postgresql"

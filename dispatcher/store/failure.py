@@ -75,6 +75,9 @@ def translated() -> Iterator[None]:
     except DBAPIError as error:
         raise _translation(error) from None
     except SQLAlchemyError as error:
+        refused = getattr(error, "orig", None)
+        if isinstance(refused, DispatcherError):  # one of our column types, for a value
+            raise refused from None
         raise DispatcherError("the store issued a statement that can't run") from error
 
 

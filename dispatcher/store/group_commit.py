@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from dispatcher.backoff import doubled
 from dispatcher.clock import Clock
 from dispatcher.errors import OverloadedError, UnavailableError
 from dispatcher.store.failure import ConflictError
@@ -164,7 +165,7 @@ class GroupCommit(Generic[Write, Answer]):
                 return await self._apply(writes)
             except ConflictError:
                 logger.info("ledger.conflict", extra={"writes": len(writes), "tried": tried})
-                await self._clock.sleep(self._rules.pause_s * 2 ** (tried - 1))
+                await self._clock.sleep(doubled(self._rules.pause_s, tried))
         return await self._apply(writes)
 
 

@@ -11,17 +11,17 @@ from functools import lru_cache
 from itertools import count
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, Double, Integer, Table
+from sqlalchemy import BigInteger, Boolean, Column, Integer, Table
 
 from dispatcher.store.changes import Guard, Pile
-from dispatcher.store.column import stored_json
+from dispatcher.store.column import Number, encoded_json
 from dispatcher.store.direct import CLAIM_MARGIN_MS
 from dispatcher.store.layout import INSERTED, REPEATED, UPDATED, Layout, changing, key_of
 from dispatcher.store.rows import Row
 from dispatcher.store.tables import requests
 
 NOW = "(extract(epoch from clock_timestamp()) * 1000)::bigint"
-_TYPES = ((BigInteger, "int8"), (Integer, "int4"), (Boolean, "bool"), (Double, "float8"))
+_TYPES = ((BigInteger, "int8"), (Integer, "int4"), (Boolean, "bool"), (Number, "float8"))
 
 Shape = tuple[tuple[Table, bool, bool], ...]
 """Which tables have rows to insert and to update, `requests` first."""
@@ -32,7 +32,7 @@ def shape_of(piles: Sequence[tuple[Table, Pile]]) -> Shape:
     return tuple((table, bool(pile.inserts), bool(pile.updates)) for table, pile in piles)
 
 
-def documents(piles: Sequence[tuple[Table, Pile]]) -> list[str | None]:
+def documents(piles: Sequence[tuple[Table, Pile]]) -> list[str]:
     """The statement's arguments, in the order of its text."""
     found = []
     for table, pile in piles:
@@ -43,9 +43,9 @@ def documents(piles: Sequence[tuple[Table, Pile]]) -> list[str | None]:
     return found
 
 
-def guards_document(guards: Sequence[Guard]) -> str | None:
+def guards_document(guards: Sequence[Guard]) -> str:
     """The first argument of an update."""
-    return stored_json([guard._asdict() for guard in sorted(guards)])
+    return encoded_json([guard._asdict() for guard in sorted(guards)])
 
 
 @lru_cache(maxsize=256)
@@ -115,5 +115,5 @@ def _type(column: Column[Any]) -> str:
     return next((name for kind, name in _TYPES if isinstance(column.type, kind)), "text")
 
 
-def _document(layout: Layout, piled: Sequence[Row]) -> str | None:
-    return stored_json([dict(zip(layout.names, layout.stored(row), strict=True)) for row in piled])
+def _document(layout: Layout, piled: Sequence[Row]) -> str:
+    return encoded_json([dict(zip(layout.names, layout.stored(row), strict=True)) for row in piled])

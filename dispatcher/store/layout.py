@@ -11,11 +11,11 @@ from typing import Any
 from sqlalchemy import Column, Table
 
 from dispatcher.store import rows
-from dispatcher.store.column import Json, Words, stored_json, stored_words
+from dispatcher.store.column import Json, Number, Words, stored_json, stored_number, stored_words
 from dispatcher.store.rows import Row
-from dispatcher.store.tables import attempts, decisions, intents, partials, requests, results, tasks
+from dispatcher.store.tables import attempts, decisions, handoffs, intents, partials, requests, results, tasks
 
-PARENTS_FIRST = (requests, intents, tasks, attempts, results, decisions, partials)
+PARENTS_FIRST = (requests, intents, tasks, attempts, results, decisions, partials, handoffs)
 REPEATED = frozenset({partials})
 """Tables whose rows may be told twice: the one that is stored stays."""
 _NEVER_UPDATED = frozenset(
@@ -26,6 +26,7 @@ _NEVER_UPDATED = frozenset(
     }
 )
 """What a request, task or attempt was made with: fixed by its meaning, and some of it is large."""
+_BINDS = ((Words, stored_words), (Json, stored_json), (Number, stored_number))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,7 @@ class Layout:
 
 def _bind_of(column: Column[Any]) -> Callable[[Any], Any] | None:
     """What turns a value into the one that is stored; None where it is stored as it is."""
-    if isinstance(column.type, Words):
-        return stored_words
-    return stored_json if isinstance(column.type, Json) else None
+    return next((bind for kind, bind in _BINDS if isinstance(column.type, kind)), None)
 
 
 def _layout(table: Table, names: tuple[str, ...]) -> Layout:
@@ -74,6 +73,7 @@ INSERTED: Mapping[Table, Layout] = {
     results: _layout(results, rows.RESULT_COLUMNS),
     decisions: _layout(decisions, rows.DECISION_COLUMNS),
     partials: _layout(partials, rows.PARTIAL_COLUMNS),
+    handoffs: _layout(handoffs, rows.HANDOFF_COLUMNS),
 }
 """Rows of new things. A request's version is not among them: it begins at 0."""
 UPDATED: Mapping[Table, Layout] = {

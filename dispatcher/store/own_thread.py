@@ -6,6 +6,7 @@ pays for them twice a request, as much as for one of its statements.
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
@@ -24,13 +25,17 @@ class OwnThread:
 
     async def run(self, function: Callable[[], Result]) -> Result:
         """What the function returns or raises in the thread; one that waits when cancelled never runs."""
+        return await self.start(function)
+
+    def start(self, function: Callable[[], Result]) -> "asyncio.Future[Result]":
+        """The same as a future; cancelled while the function runs, it tells nothing of its end."""
         if not self._is_running:
             self._is_running = True
             Thread(target=self._serve, name=self._name, daemon=True).start()
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[Result] = loop.create_future()
         self._visits.put((function, outcome, loop))
-        return await outcome
+        return outcome
 
     def end(self) -> None:
         """Let the thread end after what it was given."""
@@ -48,7 +53,8 @@ class OwnThread:
                 result = function()
             except BaseException as raised:  # noqa: BLE001  (whoever waits gets it, as from any call)
                 error = raised
-            if not loop.is_closed():
+            # A loop that is closed has nobody left to tell; it may be closed at any moment.
+            with suppress(RuntimeError):
                 loop.call_soon_threadsafe(_tell, outcome, result, error)
 
 

@@ -15,6 +15,7 @@ from dispatcher.dispatch.lifecycle.request import (
     Attempt,
     AttemptStatus,
     DecisionRecord,
+    HandoffRecord,
     PartialRecord,
     Request,
     RequestStatus,
@@ -49,6 +50,8 @@ RESULT_COLUMNS = (
 )
 DECISION_COLUMNS = ("request_id", "position", "number", "caller", "document", "recorded_ms")
 PARTIAL_COLUMNS = (*_PARTIAL_FIELDS, "caller", "recorded_ms")
+HANDOFF_COLUMNS = ("request_id", "task_id", "caller")
+"""What a new handoff has; it is published and answered later."""
 
 _request_values = attrgetter(*REQUEST_COLUMNS)
 _task_values = attrgetter(*_TASK_FIELDS)
@@ -152,6 +155,11 @@ def decision_row(decision: DecisionRecord, caller: CallerId, now_ms: int) -> Row
 def partial_row(partial: PartialRecord, caller: CallerId, now_ms: int) -> Row:
     """The row of `partials`."""
     return (*_partial_values(partial), caller, now_ms)
+
+
+def handoff_row(handoff: HandoffRecord, caller: CallerId) -> Row:
+    """The row of `handoffs`."""
+    return (handoff.request_id, handoff.task_id, caller)
 
 
 def to_partial(row: RowMapping) -> PartialRecord:

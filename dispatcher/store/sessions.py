@@ -82,8 +82,17 @@ def _to_row(session: Session) -> dict[str, object]:
         "user_id": session.user_id,
         "version": session.version,
         "context": {key: [kept.value, kept.version] for key, kept in session.context.items()},
-        "questions": [asdict(question) for question in session.questions],
+        "questions": [_to_document(question) for question in session.questions],
+        "texts": session.texts,
     }
+
+
+def _to_document(question: Question) -> dict[str, object]:
+    """A question as it is stored; one without options as replicas read it that know of none."""
+    document = asdict(question)
+    if not question.options:
+        del document["options"]
+    return document
 
 
 def _to_session(row: RowMapping) -> Session:
@@ -95,10 +104,16 @@ def _to_session(row: RowMapping) -> Session:
         context={
             key: Remembered(value=value, version=version) for key, (value, version) in row["context"].items()
         },
-        questions=tuple(
-            Question(
-                **asked | {"fields": tuple(asked["fields"]), "capability": Capability(asked["capability"])}
-            )
-            for asked in row["questions"]
-        ),
+        questions=tuple(_to_question(asked) for asked in row["questions"]),
+        texts=tuple(row["texts"]),
+    )
+
+
+def _to_question(asked: Mapping[str, Any]) -> Question:
+    """The question of a stored document; members of later versions are ignored."""
+    known = {name: value for name, value in asked.items() if name in Question.__slots__}
+    options = tuple((Capability(name), similarity) for name, similarity in asked.get("options", ()))
+    fields = tuple(asked["fields"])
+    return Question(
+        **known | {"fields": fields, "capability": Capability(asked["capability"]), "options": options}
     )

@@ -9,7 +9,6 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
-    Double,
     ForeignKey,
     ForeignKeyConstraint,
     Index,
@@ -21,7 +20,7 @@ from sqlalchemy import (
     text,
 )
 
-from dispatcher.store.column import Json, Words
+from dispatcher.store.column import Json, Number, Words
 
 metadata = MetaData(
     naming_convention={
@@ -84,7 +83,7 @@ intents = Table(
     Column("caller", Text, nullable=False),
     Column("text", Words, nullable=False),
     Column("capability", Text),
-    Column("confidence", Double, nullable=False),
+    Column("confidence", Number, nullable=False),
     Column("entities", Json, nullable=False),
     Column("inputs", Json, nullable=False),
     Column("links", Json, nullable=False),
@@ -103,10 +102,10 @@ tasks = Table(
     Column("status", Text, nullable=False),
     Column("idempotent", Boolean, nullable=False),
     Column("timeout_ms", BigInteger, nullable=False),
-    Column("similarity", Double, nullable=False),
+    Column("similarity", Number, nullable=False),
     Column("inputs", Json, nullable=False),
     Column("agent_id", Text),
-    Column("score", Double),
+    Column("score", Number),
     Column("opened_ms", BigInteger),
     Column("deadline_ms", BigInteger),
     Column("finished_ms", BigInteger),
@@ -224,6 +223,7 @@ sessions = Table(
     Column("context", Json, nullable=False),
     Column("questions", Json, nullable=False),
     Column("changed_ms", BigInteger, nullable=False),
+    Column("texts", Json, nullable=False, server_default=text("'[]'")),
 )
 Index("ix_sessions_changed_ms", sessions.c.changed_ms)
 
@@ -303,3 +303,49 @@ direct_secret = Table(
     Column("made_ms", BigInteger, nullable=False),
 )
 """At most one row, made when it is first asked for; without it, all tickets end and new ones are made."""
+
+feedback = Table(
+    "feedback",
+    metadata,
+    _of_request(),
+    Column("position", Integer, primary_key=True),
+    Column("caller", Text, nullable=False),
+    Column("verdict", Text, nullable=False),
+    Column("capability", Text),
+    Column("given_by", Text, nullable=False),
+    Column("comment", Words, nullable=False),
+    Column("recorded_ms", BigInteger, nullable=False),
+)
+"""The newest judgement of each intent's routing."""
+Index("ix_feedback_recorded_ms", feedback.c.recorded_ms, feedback.c.request_id)
+
+calibrations = Table(
+    "calibrations",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("encoder_id", Text, nullable=False),
+    Column("origin", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("document", Json, nullable=False),
+    Column("report", Json, nullable=False),
+    Column("held", Boolean, nullable=False),
+    Column("made_by", Text, nullable=False),
+    Column("changed_by", Text, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("changed_ms", BigInteger, nullable=False),
+)
+"""Numbered from 1; what was made is never changed, only its state and who holds it in it."""
+
+handoffs = Table(
+    "handoffs",
+    metadata,
+    _of_request(),
+    Column("task_id", Text, primary_key=True),
+    Column("caller", Text, nullable=False),
+    Column("published_ms", BigInteger),
+    Column("answer", Words),
+    Column("answered_by", Text),
+    Column("answered_ms", BigInteger),
+)
+"""Parts that wait for a person's answer, or have had it."""
+_where("ix_handoffs_open", handoffs, ("request_id",), "answered_ms IS NULL")

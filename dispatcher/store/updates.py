@@ -8,6 +8,8 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from sqlalchemy.ext.asyncio import AsyncConnection
+
 from dispatcher.dispatch.lifecycle.ledger import Change, Decide
 from dispatcher.dispatch.lifecycle.session import SessionChange
 from dispatcher.errors import DispatcherError, UnavailableError
@@ -17,10 +19,10 @@ from dispatcher.store.column import read_now
 from dispatcher.store.database_time import DatabaseTime
 from dispatcher.store.direct import DirectWriter
 from dispatcher.store.engine import Database
-from dispatcher.store.failure import LostError
+from dispatcher.store.failure import ConflictError, LostError
 from dispatcher.store.recent import RecentStates, Stored
 from dispatcher.store.sessions import write_sessions
-from dispatcher.store.states import load_states
+from dispatcher.store.states import load_states, read_stored
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +43,11 @@ class _Rulings:
     answers: list[Change | None]
     after: Mapping[RequestId, Stored]
     sessions: Sequence[tuple[RequestId, SessionChange]]
+
+    @property
+    def changed(self) -> Sequence[RequestId]:
+        """The requests of which anything is to be written."""
+        return [guard.request_id for guard in self.changes.guards]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,10 +110,7 @@ class DirectUpdates:
         return written.request_ids
 
     async def _find_committed(self, ruled: _Rulings) -> frozenset[RequestId]:
-        """The requests that are exactly as their changes made them, though no answer said so."""
-        request_ids = [guard.request_id for guard in ruled.changes.guards]
-        stored = await self.read(request_ids)
-        return frozenset(one for one in request_ids if stored.get(one) == ruled.after[one])
+        return _as_made(ruled, await self.read(ruled.changed))
 
 
 async def update_group(
@@ -117,14 +121,35 @@ async def update_group(
     Rules run in order of arrival, those of one request each on the state the one before left.
     The time is read after the locks are held, so it never lies before a change it follows.
     """
-    async with database.writing() as connection:
-        stored = await load_states(connection, (ruling.request_id for ruling in rulings), locked=True)
-        ruled = _rule(stored, rulings, await read_now(connection))
-        await ruled.changes.write(connection)
-        await write_sessions(connection, [change for _, change in ruled.sessions])
+    ruled: _Rulings | None = None
+    try:
+        async with database.writing() as connection:
+            ruled = await _write_locked(connection, rulings)
+    except UnavailableError as error:
+        # Once all is written, only the commit is left to fail, and it may have been done all the same.
+        if ruled is None or isinstance(error, ConflictError) or not await _is_committed(database, ruled):
+            raise
     for after in ruled.after.values():
         recent.keep(after)
     return ruled.answers
+
+
+async def _write_locked(connection: AsyncConnection, rulings: Sequence[Ruling]) -> _Rulings:
+    stored = await load_states(connection, (ruling.request_id for ruling in rulings), locked=True)
+    ruled = _rule(stored, rulings, await read_now(connection))
+    await ruled.changes.write(connection)
+    await write_sessions(connection, [change for _, change in ruled.sessions])
+    return ruled
+
+
+async def _is_committed(database: Database, ruled: _Rulings) -> bool:
+    """Whether the transaction was done though no answer said so: one request as it made it tells of all."""
+    return bool(_as_made(ruled, await read_stored(database, ruled.changed)))
+
+
+def _as_made(ruled: _Rulings, stored: Mapping[RequestId, Stored]) -> frozenset[RequestId]:
+    """The requests that are stored exactly as their changes made them."""
+    return frozenset(one for one in ruled.changed if stored.get(one) == ruled.after[one])
 
 
 def _rule(stored: Mapping[RequestId, Stored], rulings: Sequence[Ruling], now: int) -> _Rulings:

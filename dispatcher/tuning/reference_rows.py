@@ -3,8 +3,8 @@
 `python -m dispatcher.tuning.reference_rows DATA_FOLDER > dispatcher/routing/reference/ENCODER.json`
 
 Of each public set and size, sub-registries are drawn, with 3 or 5 examples per capability. Inside are
-their left-out examples; outside are the background utterances (four fifths of the weight) and requests
-of the other sets (one fifth). Sets and draws weigh the same. No set that refusal is reported on is read.
+their left-out examples; outside are the background utterances (two fifths of the weight) and requests
+of the other sets (three fifths). Sets and draws weigh the same. No set that refusal is reported on is read.
 """
 
 import json
@@ -40,7 +40,7 @@ EXAMPLES = (3, 5)
 DRAWS = 16
 STRANGERS = 60
 """Requests taken from each other set, for each draw."""
-STRANGERS_SHARE = 0.2
+STRANGERS_SHARE = 0.6
 SEED = 20260101
 
 Row = Mapping[str, Any]

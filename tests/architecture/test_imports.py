@@ -12,7 +12,7 @@ from tests.architecture import tree
 from tests.architecture.dependencies import HEAVY, base_distributions
 
 BY_NAME = frozenset(
-    {"dispatcher/cli/serve.py", "dispatcher/routing/use_encoder.py", "dispatcher/sdk/on_demand.py"}
+    {"dispatcher/cli/serve.py", "dispatcher/routing/embedder.py", "dispatcher/sdk/on_demand.py"}
 )
 """Files that load a module by a name: an agent on the command line, an encoder's package, what an agent can
 do without."""

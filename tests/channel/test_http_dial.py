@@ -8,21 +8,8 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from dispatcher.channel.http_call import CallRules, HttpCaller
 from dispatcher.channel.http_policy import AddressPolicy
 from dispatcher.errors import UnroutableError
-from dispatcher.protocol.frames import CancelFrame, TaskFrame, TaskPayload
-
-TASK = TaskFrame(
-    request_id="r1",
-    task_id="t1",
-    attempt=1,
-    idempotency_key="r1:0",
-    token="0123456789abcdef",  # noqa: S106
-    agent_id="order",
-    capability="order.query",
-    payload=TaskPayload(text="where is it"),
-    budget_ms=5000,
-    start_within_ms=5000,
-    reply_to="results",
-)
+from dispatcher.protocol.frames import CancelFrame
+from tests.channel.builders import TASK
 
 
 class Names(AbstractResolver):

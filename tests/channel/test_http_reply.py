@@ -6,30 +6,21 @@ from hypothesis import strategies as st
 
 from dispatcher.channel.http_reply import (
     BUDGET_OVER,
+    CUT,
     MAX_PAUSE_S,
     SILENT,
     TOO_SLOW,
     Broken,
+    Outcome,
     Reply,
     not_started,
     outcome_of,
     pause_s,
 )
-from dispatcher.protocol.frames import ResultFrame, ResultStatus, TaskFrame, TaskPayload
+from dispatcher.protocol.frames import ResultFrame, ResultStatus
+from tests.channel import builders
 
-TASK = TaskFrame(
-    request_id="r1",
-    task_id="t1",
-    attempt=2,
-    idempotency_key="r1:0",
-    token="0123456789abcdef",  # noqa: S106
-    agent_id="order",
-    capability="order.query",
-    payload=TaskPayload(text="where is it"),
-    budget_ms=1000,
-    start_within_ms=1000,
-    reply_to="results",
-)
+TASK = builders.TASK.model_copy(update={"attempt": 2, "budget_ms": 1000, "start_within_ms": 1000})
 
 
 def result(**changes):
@@ -104,6 +95,19 @@ def test_an_agent_without_room_is_busy_and_left_alone_as_long_as_it_asks(reply, 
     assert outcome_of(TASK, reply).pause_s == seconds
 
 
+@pytest.mark.parametrize(
+    ("status", "retry_after", "seconds"),
+    [(ResultStatus.BUSY, "7", 7), (ResultStatus.BUSY, None, 0), (ResultStatus.SUCCESS, "7", 0)],
+)
+@pytest.mark.parametrize("bound", [False, True])
+def test_an_agent_that_says_busy_in_a_result_may_ask_for_a_pause(status, retry_after, seconds, bound):
+    reply = Reply(status=200, body=result(status=status), retry_after=retry_after)
+
+    outcome = outcome_of(TASK, reply, bound=bound)
+
+    assert (outcome.frame, outcome.pause_s) == (reply.body, seconds)
+
+
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_refusal_says_nothing_of_a_task_that_may_run_from_an_earlier_sending(status):
     outcome = outcome_of(TASK, Reply(status=status, retry_after="7"), bound=True)
@@ -111,8 +115,13 @@ def test_a_refusal_says_nothing_of_a_task_that_may_run_from_an_earlier_sending(s
     assert (outcome.frame, outcome.pause_s) == (None, 7)
 
 
+@pytest.mark.parametrize("reply", [*(Reply(status=status) for status in (502, 503, 504)), CUT, SILENT])
+def test_that_one_sending_may_have_run_says_nothing_of_an_earlier_one(reply):
+    assert outcome_of(TASK, reply, bound=True) == Outcome()
+
+
 def test_any_other_reply_is_what_it_is_for_a_task_that_was_sent_before():
-    for reply in (Reply(status=200, body=result()), Reply(status=503), Reply(status=404), SILENT):
+    for reply in (Reply(status=200, body=result()), Reply(status=404), TOO_SLOW, BUDGET_OVER):
         assert outcome_of(TASK, reply, bound=True) == outcome_of(TASK, reply)
 
 

@@ -3,21 +3,9 @@
 import pytest
 
 from dispatcher.channel.http_request import cancel_headers, cancel_url, task_headers
-from dispatcher.protocol.frames import CancelFrame, TaskFrame, TaskPayload
+from dispatcher.protocol.frames import CancelFrame
+from tests.channel.builders import TASK
 
-TASK = TaskFrame(
-    request_id="r1",
-    task_id="t1",
-    attempt=1,
-    idempotency_key="r1:0",
-    token="0123456789abcdef",  # noqa: S106
-    agent_id="order",
-    capability="order.query",
-    payload=TaskPayload(text="where is it"),
-    budget_ms=5000,
-    start_within_ms=5000,
-    reply_to="results",
-)
 CANCEL = CancelFrame(request_id="r1", task_id="t1", agent_id="order", reason="caller")
 
 

@@ -5,6 +5,8 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from dispatcher.cli.explain import _verdict
+
 
 def rows(text: str) -> list[list[str]]:
     """The cells of every table row."""
@@ -56,6 +58,15 @@ def test_a_trial_shows_the_score_that_decides_the_order(asking, declaration):
     assert {row[1] for row in rows(text)} == {"weather.now", "order.query", "promotion.quote"}
 
 
+def test_an_intent_that_a_language_model_advised_on_says_so():
+    decision = {"outcome": "selected", "reason": "highest_score", "capability": "order.query"}
+
+    assert _verdict(decision) == "order.query (selected, highest_score)"
+    assert _verdict({**decision, "advice": ["split", "choice"]}) == (
+        "order.query (selected, highest_score, split by a language model, choice by a language model)"
+    )
+
+
 def test_an_intent_for_nobody_names_the_nearest_capability(asking):
     text = said(asking("route", "how do black holes form"))
 
@@ -70,7 +81,7 @@ def test_a_trial_takes_an_agent_of_a_module_and_a_declaration_with_its_id_beside
     declaration.write_text(json.dumps({"agent_id": agent_id, "declaration": flat}), encoding="utf-8")
 
     assert said(asking("agents", "try", str(declaration), "is it raining")) == beside
-    module = said(asking("agents", "try", "agents.logistics:agent", "where is my parcel right now"))
+    module = said(asking("agents", "try", "agents.logistics:agent", "parcel tracking: which courier has it"))
     assert rows(module)[0][1] == "logistics.track"
     assert "ranking" in module
     missing = asking("agents", "try", "agents.nobody:agent", "hi")

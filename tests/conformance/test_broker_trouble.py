@@ -14,7 +14,7 @@ from dispatcher.amqp.connection import ConnectionRules
 from dispatcher.assembly.running import open_dispatcher
 from dispatcher.channel.rabbitmq import RabbitChannel, RabbitRules
 from dispatcher.clock import SystemClock
-from dispatcher.errors import ConfigurationError, OutcomeUnknownError
+from dispatcher.errors import ConfigurationError, NotSentError, OutcomeUnknownError
 from dispatcher.identifiers import InstanceId, LeaseId, ReplicaId, new_id
 from dispatcher.protocol.declaration import CapabilityDeclaration, Declaration
 from dispatcher.protocol.topology import Topology
@@ -113,7 +113,7 @@ async def test_a_broker_that_blocks_publishers_is_told_and_nothing_is_written_me
         await until(lambda: channel.problem() == BLOCKED)
 
         begun = asyncio.get_running_loop().time()
-        with pytest.raises(OutcomeUnknownError):
+        with pytest.raises(NotSentError):
             await channel.send(ORDER, task("never written"))
         waited = asyncio.get_running_loop().time() - begun
         still = channel.problem()

@@ -11,11 +11,11 @@ from dispatcher.channel.http_call import CallRules
 from dispatcher.channel.http_policy import AddressPolicy
 from dispatcher.errors import OutcomeUnknownError, RefusedError, TooLargeError, UnroutableError
 from dispatcher.identifiers import AgentId
-from dispatcher.protocol.frames import ResultStatus
+from dispatcher.protocol.frames import ResultStatus, TaskFrame
 from dispatcher.protocol.link import Settlement
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
 from tests.conformance.channel_world import DEADLINE_S, ORDER, RESULT_TRIES, task
-from tests.conformance.http_world import Agent, RawServer, at_once, channel_to, sending, taking
+from tests.conformance.http_world import Agent, RawServer, at_once, channel_to, result_of, sending, taking
 
 
 def answering(**response):
@@ -151,6 +151,22 @@ async def test_a_busy_agent_is_left_alone_for_as_long_as_it_asked(status):
     assert (result.status, refused.value.error_code, len(agent.posts)) == (ResultStatus.BUSY, "busy", 1)
 
 
+async def test_one_that_says_busy_in_its_result_is_left_alone_for_as_long_as_it_asked():
+    async def says_busy(task: TaskFrame) -> web.Response:
+        frame = result_of(task).model_copy(update={"status": ResultStatus.BUSY})
+        return web.Response(text=frame.model_dump_json(), headers={"Retry-After": "60"})
+
+    agent = Agent(says_busy)
+    async with agent.serving() as endpoint, channel_to(endpoint) as world:
+        await world.channel.send(ORDER, task("first"))
+        result = await world.result()
+
+        with pytest.raises(RefusedError) as refused:
+            await world.channel.send(ORDER, task("second"))
+
+    assert (result.status, refused.value.error_code, len(agent.posts)) == (ResultStatus.BUSY, "busy", 1)
+
+
 @pytest.mark.parametrize("status", [429, 503])
 async def test_a_refusal_is_not_told_of_a_task_that_may_run_from_an_earlier_sending(status):
     agent = Agent(answering(status=status, headers={"Retry-After": "0"}))
@@ -162,6 +178,28 @@ async def test_a_refusal_is_not_told_of_a_task_that_may_run_from_an_earlier_send
 
         assert (await world.result()).result.text == "next"
     assert len(world.received.results) == 1
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_call_that_goes_on_while_its_task_is_sent_elsewhere_tells_no_refusal_either(status):
+    agent, may_answer = Agent(), asyncio.Event()
+    refuses = answering(status=status, headers={"Retry-After": "0"})
+
+    async def answer(frame):
+        await may_answer.wait()
+        return await refuses(frame)
+
+    agent.answer, sent = answer, task("first here")
+    async with agent.serving() as endpoint, channel_to(endpoint) as world:
+        await world.channel.send(ORDER, sent)
+        await agent.arrived.wait()
+        await world.channel.send(ORDER, sent, bound=True)
+        agent.answer = at_once
+        may_answer.set()
+        await world.channel.send(ORDER, task("next"))
+
+        assert (await world.result()).result.text == "next"
+    assert (len(world.received.results), len(agent.posts)) == (1, 2)
 
 
 async def test_that_an_agent_is_not_reached_is_not_told_of_a_task_that_may_run_from_before():

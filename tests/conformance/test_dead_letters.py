@@ -103,6 +103,29 @@ async def test_what_fails_again_is_dead_again_and_the_old_letter_is_done_with(sh
     assert len(set(mender.keys)) == 1
 
 
+async def test_a_retry_whose_answer_got_lost_is_posted_again_and_told_the_same(shop: Workshop) -> None:
+    mender = Mender("mender")
+    mender.is_broken = True
+    async with shop.employing(mender):
+        await shop.ask()
+        letter = await shop.letter("agent_error")
+
+        at_once = await asyncio.gather(*(shop.retry(letter, key="mine") for _ in range(4)))
+        again = await shop.ended(at_once[0])
+        second, _ = await shop.letters()
+        await shop.ended(await shop.retry(second))
+        once_more = await shop.retry(letter, key="mine")
+        others = [
+            await shop.retry(letter, key="another"),
+            await shop.retry(letter, "mender", key="mine"),
+            await shop.retry(letter),
+        ]
+
+    assert {reply.json()["request_id"] for reply in (*at_once, once_more)} == {again["request_id"]}
+    assert [reply.json()["code"] for reply in others] == ["already_retried"] * 3
+    assert len(mender.keys) == 3
+
+
 async def test_of_many_operators_at_once_one_has_it_done_again(shop: Workshop) -> None:
     mender = Mender("mender")
     mender.is_broken = True

@@ -1,10 +1,11 @@
 """A task that went out twice over HTTP: what is said of the second sending is not of the first (I2)."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from aiohttp import web
@@ -24,13 +25,16 @@ clock = SystemClock()
 class Busy(Agent):
     """Takes its first task for later, and has no room for anything after that."""
 
+    headers: Mapping[str, str] = MappingProxyType({"Retry-After": "0"})
+    """Of its refusals."""
+
     def __init__(self) -> None:
         super().__init__(self._take)
 
     async def _take(self, _task: TaskFrame) -> web.Response:
         if len(self.posts) == 1:
             return web.Response(status=202)
-        return web.Response(status=503, headers={"Retry-After": "0"})
+        return web.Response(status=503, headers=self.headers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,3 +103,19 @@ async def test_only_what_may_run_twice_goes_elsewhere_when_its_second_sending_fi
     assert (part["status"], part["result"]["text"]) == ("completed", "sent")
     assert part["attempts"] == (2 if idempotent else 1)
     assert sorted(len(agent.posts) for agent in world.agents) == ([1, 2] if idempotent else [0, 2])
+
+
+async def test_a_second_sending_that_may_have_run_does_not_end_what_runs_from_the_first(tmp_path: Path):
+    async with open_world(tmp_path, idempotent=False) as world:
+        for agent in world.agents:
+            agent.headers = {}
+        location = await world.gateway.ask(CAPABILITY)
+        (first,) = await world.until_posts(1)
+        await world.forget_the_sending()
+        await world.until_posts(2)
+
+        result = result_of(first, "sent").model_dump(mode="json")
+        await world.gateway.client.post(f"/v1/results/{first.task_id}", json=result)
+        (part,) = (await world.gateway.read(location))["parts"]
+
+    assert (part["status"], part["result"]["text"], part["attempts"]) == ("completed", "sent", 1)

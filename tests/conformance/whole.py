@@ -22,7 +22,9 @@ from dispatcher.sdk.runtime import Runtime, RuntimeOptions, serving
 from dispatcher.settings import Settings, load_settings
 from dispatcher.store.access import SqlAccess
 from dispatcher.store.engine import open_engine
+from dispatcher.store.history import Past, past_decisions
 
+LATEST_MS = 2**62
 GRANTED = (
     "order.query",
     "promotion.quote",
@@ -127,6 +129,11 @@ class Whole:
         answer: Mapping[str, Any] = response.json()
         return answer
 
+    async def past_decisions(self) -> Sequence[Past]:
+        """The first decisions of all requests, read from the database beside the running dispatcher."""
+        async with open_engine(self.running.settings.store_url) as database:
+            return [past async for past in past_decisions(database, 0, LATEST_MS)]
+
 
 @asynccontextmanager
 async def open_whole(
@@ -136,14 +143,19 @@ async def open_whole(
     encoder: str = "hashing",
     grants: Mapping[str, Sequence[str]] = MappingProxyType(GRANTS),
     delivery: Mapping[str, float] = MappingProxyType({}),
+    **groups: Any,
 ) -> AsyncIterator[Whole]:
-    """Everything in one process: the database at `store_url`, the in-process channel, keys on."""
+    """Everything in one process: the database at `store_url`, the in-process channel, keys on.
+
+    `groups` are further groups of settings.
+    """
     settings = load_settings(
         data_dir=folder,
         store={"url": store_url},
         encoder={"name": encoder},
         http={"allowed_networks": ["127.0.0.0/8"]},
         delivery={"look_every_s": 0.05, "delay_min_ms": 1, "delay_max_ms": 5, **delivery},
+        **groups,
     )
     await upgrade_storage(settings)
     keys = await _keys(settings, grants)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dispatcher.dispatch.lifecycle.judgement import Verdict
 from tests.conformance.http_agent import http_agent
 from tests.conformance.whole import Whole, open_whole
 from tests.gateway.bad_inputs import BAD_INPUTS, MARK
@@ -48,6 +49,36 @@ class WholeBehaviour:
             looked_at = {c["agent_id"] for c in decision["candidates"]}
             assert {"order", "promotion"} <= looked_at
         assert (others.status_code, others_decisions.status_code) == (404, 404)
+
+    async def test_what_people_say_of_a_routing_is_kept_with_its_decision(self, whole: Whole) -> None:
+        request_id = (await whole.chat(TWO_WISHES))["request_id"]
+        path = f"/v1/requests/{request_id}/feedback"
+        right = {"position": 0, "verdict": "right"}
+        wrong = {"position": 1, "verdict": "wrong_capability", "capability": "order.query"}
+
+        first = await whole.alice.post(path, json={"judgements": [{**wrong, "position": 0}]})
+        said = await whole.alice.post(path, json={"judgements": [right, wrong]})
+        refused = [
+            await whole.alice.post(path, json={"judgements": [judgement]})
+            for judgement in (
+                {**right, "position": 2},
+                {**wrong, "capability": "nobody.has.it"},
+                {**wrong, "capability": "promotion.quote"},
+            )
+        ]
+
+        assert (first.status_code, first.json()["code"]) == (422, "contradictory_feedback")
+        assert (said.status_code, said.json()["recorded"]) == (200, 2)
+        assert [one.json()["code"] for one in refused] == [
+            "unknown_intent",
+            "unknown_capability",
+            "contradictory_feedback",
+        ]
+        assert (await whole.bob.post(path, json={"judgements": [right]})).status_code == 404
+        kept = {past.position: past for past in await whole.past_decisions()}
+        assert (kept[0].verdict, kept[0].right_capability) == (Verdict.RIGHT, None)
+        assert (kept[1].verdict, kept[1].right_capability) == (Verdict.WRONG_CAPABILITY, "order.query")
+        assert (kept[1].decision.capability, kept[1].status) == ("promotion.quote", "completed")
 
     async def test_bad_bodies_get_the_same_clear_refusal_and_nothing_is_repeated(self, whole: Whole) -> None:
         wrong = []
@@ -114,7 +145,7 @@ class WholeBehaviour:
         assert whole.shop.runs == []
 
     async def test_out_of_scope_is_a_fallback_in_the_language_of_the_message(self, whole: Whole) -> None:
-        answer = await whole.chat("宇宙到底有多大")
+        answer = await whole.chat("怎样学好游泳")
 
         assert answer["status"] == "fallback"
         assert "不在我能处理的范围内" in answer["answer"]

@@ -133,9 +133,12 @@ class Workshop:
         assert await self.letters() == [letter]
         return letter
 
-    async def retry(self, letter: dict[str, Any], to: str | None = None) -> httpx2.Response:
-        """Have it done again."""
-        return await self.whole.admin.post(f"/v1/dead/{letter['dead_id']}/retry", json={"agent_id": to})
+    async def retry(
+        self, letter: dict[str, Any], to: str | None = None, *, key: str | None = None
+    ) -> httpx2.Response:
+        """Have it done again; with a key of the operator's own, or without."""
+        path, headers = f"/v1/dead/{letter['dead_id']}/retry", {"Idempotency-Key": key} if key else {}
+        return await self.whole.admin.post(path, json={"agent_id": to}, headers=headers)
 
     async def ended(self, accepted: httpx2.Response) -> dict[str, Any]:
         """The accepted request as its caller reads it once it has ended."""

@@ -16,7 +16,7 @@ from dispatcher.dispatch.lifecycle.request import (
 )
 from dispatcher.identifiers import AgentId, CallerId, Capability, ReplicaId, RequestId
 from dispatcher.intents.plan import Intent, Link, Plan, Source
-from dispatcher.protocol.frames import ResultBody, ResultFrame, ResultStatus
+from dispatcher.protocol.frames import PartialFrame, ResultBody, ResultFrame, ResultStatus
 from dispatcher.routing.decision import Decision, Outcome, Weights
 
 NOW = 1_000_000
@@ -196,6 +196,19 @@ def result(given: Attempt, /, status: ResultStatus = ResultStatus.SUCCESS, **cha
         "result": ResultBody(text="done", data={"amount": 12.5}),
     }
     return ResultFrame.model_validate({**fields, **changes})
+
+
+def piece(given: Attempt, /, sequence: int) -> PartialFrame:
+    """A piece of the attempt's result, with its own token; its text is its number."""
+    return PartialFrame(
+        request_id=given.request_id,
+        task_id=given.task_id,
+        attempt=given.number,
+        token=given.token,
+        instance_id="i1",
+        sequence=sequence,
+        result=ResultBody(text=str(sequence)),
+    )
 
 
 def with_id(state: RequestState, request_id: RequestId) -> RequestState:

@@ -4,18 +4,19 @@ import ast
 import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from dispatcher.dispatch.lifecycle.request import ChatMessage
+from dispatcher.dispatch.lifecycle.request import ChatMessage, Match
 from dispatcher.dispatch.lifecycle.session import Question, Session
 from dispatcher.dispatch.planning import Planned, Planner
 from dispatcher.identifiers import CallerId, Capability
 from dispatcher.intents.decompose import RuleDecomposer
-from dispatcher.intents.plan import Plan
+from dispatcher.intents.plan import EntityKind, Plan
 from dispatcher.intents.reading import read_text
 from dispatcher.intents.segment import DecomposeRules
 from dispatcher.registry.repository import CapabilityContract
@@ -191,3 +192,146 @@ async def test_what_answers_no_question_is_a_message_of_its_own() -> None:
     other = "a text that is much too long to be the bare answer to a question and names no number"
 
     assert await planner().plan(message(other), session) == await planner().plan(message(other))
+
+
+WHICH = Question(
+    capability=ORDER, text="where is A123", similarity=0.8, options=((ORDER, 0.8), (PARCEL, 0.7))
+)
+BESIDE = Question(
+    capability=Capability("gone"), text="x", similarity=0.8, options=((Capability("gone"), 0.8), (QUOTE, 0.7))
+)
+
+
+def asked_which(*questions: Question) -> Session:
+    return Session(caller=CallerId("shop"), session_id="s", questions=questions)
+
+
+async def test_the_chosen_option_gets_the_text_that_was_asked_about() -> None:
+    planned = await planner().plan(message("2"), asked_which(WHICH))
+
+    (intent,) = planned.plan.intents
+    assert (intent.text, intent.capability, intent.confidence) == ("where is A123", PARCEL, 0.7)
+    assert (planned.rankings, planned.plan.language) == ((), "en")
+
+
+async def test_an_option_that_nobody_declares_any_more_is_no_answer() -> None:
+    assert await planner().plan(message("1"), asked_which(BESIDE)) == await planner().plan(message("1"))
+    (intent,) = (await planner().plan(message("1"), asked_which(BESIDE, WHICH))).plan.intents
+    assert intent.capability == ORDER
+
+
+class AsGiven:
+    """Ranks every text to one capability with the similarity it is given."""
+
+    def __init__(self, similarity: float | None, **changes: object) -> None:
+        best = CapabilityScore(
+            capability=QUOTE, agent_cosines={}, cosine=0.7, similarity=similarity or 0.0, score=0.7
+        )
+        made = Ranking(
+            text="",
+            capabilities=() if similarity is None else (best,),
+            scope_score=0.5,
+            scope_floor=0.2,
+            in_scope=similarity is not None,
+            encoder_id="test",
+            registry_version=1,
+            calibration="self",
+        )
+        self.ranking = replace(made, **changes)  # type: ignore[arg-type]
+        self.ranked: list[str] = []
+
+    async def rank(self, texts: Sequence[str]) -> tuple[Ranking, ...]:
+        self.ranked += texts
+        return tuple(replace(self.ranking, text=text) for text in texts)
+
+
+SAID = Session(caller=CallerId("shop"), session_id="s", texts=("order number A20260001 came broken",))
+
+
+class Behind(AsGiven):
+    """Has another similarity, and scope, for a text that is ranked behind an earlier one."""
+
+    def __init__(self, alone: float, behind: float, *, in_scope: bool) -> None:
+        super().__init__(alone, in_scope=in_scope)
+        self.behind = behind
+
+    async def rank(self, texts: Sequence[str]) -> tuple[Ranking, ...]:
+        return tuple(
+            self._better(ranking) if SAID.texts[0] in ranking.text else ranking
+            for ranking in await super().rank(texts)
+        )
+
+    def _better(self, ranking: Ranking) -> Ranking:
+        best = replace(ranking.capabilities[0], capability=ORDER, similarity=self.behind)
+        return replace(ranking, capabilities=(best,), in_scope=True)
+
+
+@pytest.mark.parametrize("router", [Behind(0.2, 0.8, in_scope=False), Behind(0.7, 0.8, in_scope=True)])
+async def test_a_message_that_means_more_behind_an_earlier_one_is_ranked_with_it(router: Behind) -> None:
+    planned = await replace(planner(), router=cast("Router", router)).plan(message("can you fix it"), SAID)
+
+    (intent,) = planned.plan.intents
+    assert (intent.text, intent.capability, intent.confidence) == ("can you fix it", ORDER, 0.8)
+    assert [(one.kind, one.value, one.start, one.end) for one in intent.entities] == [
+        (EntityKind.ANTECEDENT, SAID.texts[0], 0, 0),
+        (EntityKind.ORDER_NUMBER, "A20260001", 0, 0),
+    ]
+    assert intent.inputs["order_number"] == "A20260001"
+    assert [ranking.text for ranking in planned.rankings] == [f"{SAID.texts[0]} can you fix it"]
+    assert router.ranked == ["can you fix it", f"{SAID.texts[0]} can you fix it"]
+
+
+async def test_what_the_message_names_itself_comes_before_what_was_named_earlier() -> None:
+    router = Behind(0.2, 0.8, in_scope=False)
+    asked = message("what about order 20260002")
+
+    planned = await replace(planner(), router=cast("Router", router)).plan(asked, SAID)
+
+    assert planned.plan.intents[0].inputs["order_number"] == "20260002"
+
+
+@pytest.mark.parametrize("text", ["can you fix it", "please tell me where my parcel is by now"])
+async def test_what_means_no_more_behind_an_earlier_one_is_a_message_of_its_own(text: str) -> None:
+    router = Behind(0.9, 0.8, in_scope=True)
+    own = replace(planner(), router=cast("Router", router))
+
+    assert await own.plan(message(text), SAID) == await own.plan(message(text))
+
+
+async def test_an_answer_to_a_question_goes_on_with_nothing_else() -> None:
+    asked = Question(capability=PARCEL, text="where is it", similarity=0.6)
+    router = Behind(0.2, 0.8, in_scope=False)
+    session = replace(SAID, questions=(asked,))
+
+    planned = await replace(planner(), router=cast("Router", router)).plan(message("in the morning"), session)
+
+    assert planned.plan.intents[0].capability == PARCEL
+
+
+def described(router: AsGiven) -> Planner:
+    return replace(planner(), router=cast("Router", router), semantic_bar=0.9)
+
+
+DESCRIBED = replace(message("how much for two"), match=Match.SEMANTIC, wanted="computes discounts")
+
+
+async def test_a_description_that_fits_well_enough_is_acted_on() -> None:
+    router = AsGiven(0.9)
+
+    planned = await described(router).plan(DESCRIBED)
+
+    (intent,) = planned.plan.intents
+    assert (intent.text, intent.capability, intent.confidence) == ("how much for two", QUOTE, 0.9)
+    assert (planned.rankings, planned.described) == ((), "computes discounts")
+    assert router.ranked == ["computes discounts"]
+
+
+@pytest.mark.parametrize(
+    "router",
+    [AsGiven(0.89), AsGiven(None), AsGiven(1.0, in_scope=False), AsGiven(1.0, calibration="uncalibrated")],
+)
+async def test_any_other_description_is_out_of_scope(router: AsGiven) -> None:
+    planned = await described(router).plan(DESCRIBED)
+
+    (intent,), (ranking,) = planned.plan.intents, planned.rankings
+    assert (intent.capability, ranking.in_scope, planned.described) == (None, False, "computes discounts")

@@ -6,12 +6,15 @@ from typing import cast
 import pytest
 
 from dispatcher.clock import SystemClock
+from dispatcher.dispatch.fallback import BELOW_BAR, REASON, Fallback, FallbackKind
 from dispatcher.dispatch.lifecycle.request import Task
+from dispatcher.dispatch.planning import Planned
 from dispatcher.dispatch.selection import Selection
-from dispatcher.identifiers import AgentId
+from dispatcher.identifiers import AgentId, Capability
+from dispatcher.intents.plan import Plan
 from dispatcher.registry.live import AgentDirectory
-from dispatcher.routing.decision import Decision
-from dispatcher.routing.router import Query, Router
+from dispatcher.routing.decision import Decision, Option, Outcome
+from dispatcher.routing.router import Query, Ranking, Router
 from tests.dispatch.builders import accepted, decision, intent, task_of
 
 GROUP = ("a1", "a2", "a3")
@@ -69,3 +72,109 @@ def test_it_stays_there_even_after_that_agent_refused_it() -> None:
     task = replace(task_of(accepted()), repeat=1, idempotent=False, agent_id=AgentId("a1"))
 
     assert chosen(task, "a1") == "a1"
+
+
+NET = Capability("ask.anything")
+NOTHING = Ranking(
+    text="a message",
+    capabilities=(),
+    scope_score=0.1,
+    scope_floor=0.2,
+    in_scope=False,
+    encoder_id="test",
+    registry_version=1,
+    calibration="self",
+)
+
+
+class Net:
+    """Routing that has an agent for one capability alone, and whose caller may have no grant for it."""
+
+    def __init__(self, *, granted: bool = True) -> None:
+        self.granted = granted
+
+    def decide(self, query: Query, ranking: object) -> Decision:
+        if query.capability == NET and self.granted:
+            return replace(decision("net"), capability=NET)
+        return replace(decision(None, Outcome.OUT_OF_SCOPE), reason="below_scope_floor")
+
+    def group(self, capability: str) -> Sequence[object]:
+        return []
+
+
+def refused(fallback: Fallback, *, described: str | None = None, granted: bool = True) -> Decision:
+    """What is decided for a text that is out of scope."""
+    routing = Net(granted=granted)
+    router = SimpleNamespace(decide=lambda query, ranking=None: routing.decide(query, ranking))
+    choosing = replace(
+        selection(),
+        router=cast("Router", router),
+        directory=cast("AgentDirectory", routing),
+        fallback=fallback,
+    )
+    outside = intent(0, None)
+    planned = Planned(plan=Plan(intents=(outside,), language="en"), rankings=(NOTHING,), described=described)
+    request, task = accepted(outside).request, replace(task_of(accepted(outside)), capability=None)
+    return choosing.choose(request, outside, task, frozenset(), planned=planned).decision
+
+
+def test_what_is_out_of_scope_is_told_handed_over_or_given_to_the_fallback() -> None:
+    people = refused(Fallback(kind=FallbackKind.PEOPLE))
+    net = refused(Fallback(kind=FallbackKind.AGENT, capability=NET))
+
+    assert refused(Fallback()).outcome is Outcome.OUT_OF_SCOPE
+    assert refused(Fallback(kind=FallbackKind.AGENT)).outcome is Outcome.OUT_OF_SCOPE
+    assert people.outcome is Outcome.HANDED_OFF
+    assert (net.agent_id, net.capability, net.reason) == ("net", NET, REASON)
+
+
+def test_without_a_grant_nobody_gets_it_as_the_fallback() -> None:
+    net = Fallback(kind=FallbackKind.AGENT, capability=NET)
+
+    assert refused(net, granted=False).outcome is Outcome.OUT_OF_SCOPE
+
+
+def test_a_description_that_nothing_fits_goes_to_a_person_whatever_the_fallback_is() -> None:
+    for fallback in (Fallback(), Fallback(kind=FallbackKind.AGENT, capability=NET)):
+        made = refused(fallback, described="who sings")
+
+        assert (made.outcome, made.reason, made.text) == (Outcome.HANDED_OFF, BELOW_BAR, "who sings")
+
+
+def test_what_the_caller_named_goes_nowhere_else() -> None:
+    choosing = replace(selection(), router=cast("Router", Net()), fallback=Fallback(kind=FallbackKind.PEOPLE))
+
+    made = choosing.choose(accepted().request, intent(0), task_of(accepted()), frozenset())
+
+    assert made.decision.outcome is Outcome.OUT_OF_SCOPE
+
+
+def test_what_the_fallback_got_is_tried_again_by_the_same_capability() -> None:
+    choosing = replace(selection(), router=cast("Router", Net()))
+    task = replace(task_of(accepted()), capability=NET)
+
+    again = choosing.choose(accepted().request, intent(0, None), task, frozenset())
+
+    assert again.decision.agent_id == "net"
+
+
+def test_options_come_with_their_developers_words() -> None:
+    class Torn(FirstUntried):
+        def decide(self, query: Query, ranking: object) -> Decision:
+            options = (Option(Capability("order.query"), 0.9), Option(NET, 0.8))
+            return replace(decision(None, Outcome.CLARIFY), options=options)
+
+        def group(self, capability: str) -> Sequence[object]:
+            words = [] if capability == NET else ["查询订单", "looks up orders"]
+            return [
+                SimpleNamespace(capability=lambda _: SimpleNamespace(descriptions=words)),
+                SimpleNamespace(capability=lambda _: None),
+            ]
+
+    both = Torn()
+    choosing = replace(selection(), router=cast("Router", both), directory=cast("AgentDirectory", both))
+
+    made = choosing.choose(accepted().request, intent(0), task_of(accepted()), frozenset())
+
+    told = [(one.capability, one.description, one.similarity) for one in made.options]
+    assert told == [("order.query", "looks up orders", 0.9), (NET, NET, 0.8)]

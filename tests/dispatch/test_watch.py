@@ -14,8 +14,7 @@ from dispatcher.dispatch.waiters import Waiters
 from dispatcher.dispatch.watch import PAGE, Watcher
 from dispatcher.errors import OverloadedError, UnavailableError
 from dispatcher.identifiers import ReplicaId, RequestId
-from dispatcher.protocol.frames import PartialFrame, ResultBody
-from tests.dispatch.builders import newest, result
+from tests.dispatch.builders import newest, piece, result
 from tests.dispatch.conftest import Chain
 
 QUIET_S = 60.0
@@ -26,17 +25,8 @@ def watcher(chain: Chain) -> Watcher:
     return Watcher(ledger=chain.ledger, waiters=chain.waiters, clock=SystemClock())
 
 
-def piece(attempt: Attempt, sequence: int) -> bytes:
-    frame = PartialFrame(
-        request_id=attempt.request_id,
-        task_id=attempt.task_id,
-        attempt=attempt.number,
-        token=attempt.token,
-        instance_id="i1",
-        sequence=sequence,
-        result=ResultBody(text=str(sequence)),
-    )
-    return frame.model_dump_json().encode()
+def encoded(attempt: Attempt, sequence: int) -> bytes:
+    return piece(attempt, sequence).model_dump_json().encode()
 
 
 async def test_what_happens_is_told_as_it_happens(chain: Chain, watcher: Watcher) -> None:
@@ -44,7 +34,7 @@ async def test_what_happens_is_told_as_it_happens(chain: Chain, watcher: Watcher
     looks = watcher.follow(state.request.request_id, Cursor.start(state), QUIET_S)
 
     told = [[event.kind for event in await anext(looks)]]
-    await chain.collector.on_result(piece(newest(state), 0))
+    await chain.collector.on_result(encoded(newest(state), 0))
     told.append([event.kind for event in await anext(looks)])
     await chain.collector.on_result(result(newest(state)).model_dump_json().encode())
     told.append([event.kind for event in await anext(looks)])
@@ -56,7 +46,7 @@ async def test_what_happens_is_told_as_it_happens(chain: Chain, watcher: Watcher
 async def test_more_pieces_than_a_page_come_at_once(chain: Chain, watcher: Watcher) -> None:
     state = (await chain.accept()).after
     for sequence in range(2 * PAGE + 1):
-        await chain.collector.on_result(piece(newest(state), sequence))
+        await chain.collector.on_result(encoded(newest(state), sequence))
     await chain.collector.on_result(result(newest(state)).model_dump_json().encode())
 
     async with asyncio.timeout(0.9):
@@ -128,7 +118,7 @@ async def test_every_commit_here_rings_for_who_watches_and_only_the_end_for_who_
         with chain.waiters.watched(_id(state)) as bell:
             for commit in (
                 chain.books.mark_published(newest(state)),
-                chain.collector.on_result(piece(newest(state), 0)),
+                chain.collector.on_result(encoded(newest(state), 0)),
             ):
                 await commit
                 assert bell.is_set()
@@ -150,7 +140,7 @@ async def test_a_piece_collected_elsewhere_wakes_the_replica_that_accepted_the_r
     )
 
     with chain.waiters.watched(_id(state)) as bell:
-        await Collector(books=elsewhere, assigner=chain.by).on_result(piece(newest(state), 0))
+        await Collector(books=elsewhere, assigner=chain.by).on_result(encoded(newest(state), 0))
 
         assert bell.is_set()
 

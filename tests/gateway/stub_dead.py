@@ -15,7 +15,7 @@ class StubDeadLetters:
 
     def __init__(self, state: RequestState) -> None:
         self.asked: list[tuple[Cause | None, DeadQuery]] = []
-        self.retried: list[tuple[str, AgentId | None]] = []
+        self.retried: list[tuple[str, AgentId | None, str | None]] = []
         self.task = DeadEntry(
             dead_id=state.tasks[0].task_id,
             ended_ms=5,
@@ -43,8 +43,8 @@ class StubDeadLetters:
             raise RequestError("There is no dead letter of this id.", code="not_found")
         return self.letters[dead_id]
 
-    async def retry(self, dead_id: str, to: AgentId | None = None) -> RequestId:
+    async def retry(self, dead_id: str, to: AgentId | None = None, key: str | None = None) -> RequestId:
         if (await self.show(dead_id)).state is None:
             raise RequestError("Nobody knows what this frame belongs to.", code="not_retryable")
-        self.retried.append((dead_id, to))
+        self.retried.append((dead_id, to, key))
         return RequestId("again")

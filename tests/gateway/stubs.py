@@ -15,15 +15,13 @@ from dispatcher.dispatch.lifecycle.request import (
     Task,
     TaskStatus,
 )
-from dispatcher.errors import DispatcherError, RegistrationError, RequestError
+from dispatcher.errors import DispatcherError, RequestError
 from dispatcher.gateway.app import create_app
 from dispatcher.gateway.parts import GatewayParts, GatewayRules
 from dispatcher.identifiers import (
     AgentId,
     CallerId,
     Capability,
-    InstanceId,
-    LeaseId,
     ReplicaId,
     RequestId,
     TaskId,
@@ -31,16 +29,17 @@ from dispatcher.identifiers import (
 )
 from dispatcher.intents.plan import Entity, EntityKind, Intent, Plan
 from dispatcher.protocol.declaration import Declaration
-from dispatcher.protocol.frames import HeartbeatFrame, RegisteredFrame, RegisterFrame
 from dispatcher.protocol.link import Settlement
 from dispatcher.registry.access import Identity, Role
-from dispatcher.registry.agent import Agent, AgentStatus, InboxKind, Liveness
-from dispatcher.registry.description import AgentDescription, InstanceDescription
 from dispatcher.routing.decision import Candidate, Decision, Outcome, Rejection, Weights
 from dispatcher.routing.record import decision_document
 from tests.gateway.documented import check_documented, check_problem
+from tests.gateway.stub_calibrations import StubCalibrations
 from tests.gateway.stub_dead import StubDeadLetters
+from tests.gateway.stub_judge import StubJudge
+from tests.gateway.stub_people import StubPeople
 from tests.gateway.stub_ranking import CapabilityRank, Ranking
+from tests.gateway.stub_registrar import StubRegistrar
 from tests.gateway.stub_route import StubRoutes
 from tests.gateway.stub_watcher import StubWatcher
 
@@ -227,71 +226,6 @@ class StubDispatcher:
         return Explanation(plan=Plan(intents=(intent,), language="en"), decisions=(decision(self.winner),))
 
 
-def description(agent_id: str = "order") -> AgentDescription:
-    """A live agent with one capability and one instance."""
-    declaration = Declaration.model_validate(
-        {"capabilities": [{"name": "order.query", "descriptions": ["Says where an order is."]}]}
-    )
-    agent = Agent(agent_id=AgentId(agent_id), declaration=declaration, digest="d1", environment="production")
-    instance = InstanceDescription(
-        name="host-1",
-        instance_id=InstanceId("i1"),
-        inbox=InboxKind.SQLITE,
-        liveness=Liveness.ALIVE,
-        draining=False,
-        age_s=0.5,
-        running=2,
-    )
-    status = AgentStatus(liveness=Liveness.ALIVE, capacity=8, running=2, draining=False)
-    return AgentDescription(agent=agent, status=status, success={ORDER: 0.8}, instances=(instance,))
-
-
-class StubRegistrar:
-    """Knows the agent `order`; keeps what it was told; `failure` is raised instead."""
-
-    def __init__(self) -> None:
-        self.failure: Exception | None = None
-        self.told: list[object] = []
-        self.clients: list[str | None] = []
-
-    async def register(self, frame: RegisterFrame, *, client: str | None = None) -> RegisteredFrame:
-        self._note(frame)
-        self.clients.append(client)
-        return RegisteredFrame(
-            agent_id=frame.agent_id,
-            instance_id=frame.instance_id,
-            lease_id="l1",
-            heartbeat_ms=5_000,
-            offline_after_ms=45_000,
-            declaration_digest="d1",
-        )
-
-    async def heartbeat_checked(self, frame: HeartbeatFrame) -> None:
-        self._note(frame)
-
-    async def drain(self, agent_id: AgentId, lease_id: LeaseId) -> None:
-        self._note(("drain", agent_id, lease_id))
-
-    async def leave(self, agent_id: AgentId, lease_id: LeaseId) -> None:
-        self._note(("leave", agent_id, lease_id))
-
-    async def remove(self, agent_id: AgentId) -> None:
-        if self.describe_one(agent_id) is None:
-            raise RegistrationError("no agent of that id is registered", code="unknown_agent")
-        self._note(("remove", agent_id))
-
-    def describe(self) -> Sequence[AgentDescription]:
-        return [description("faq"), description("order")]
-
-    def describe_one(self, agent_id: AgentId) -> AgentDescription | None:
-        return description() if agent_id == "order" else None
-
-    def _note(self, what: object) -> None:
-        if self.failure is not None:
-            raise self.failure
-        self.told.append(what)
-
-
 @dataclass
 class Api:
     """The application over stub parts. Each response is held to the published document."""
@@ -307,9 +241,12 @@ class Api:
     def __post_init__(self) -> None:
         rules = GatewayRules(default_environment="production")
         self.watcher = StubWatcher(self.dispatcher.states)
+        self.calibrations = StubCalibrations()
         self.dead = StubDeadLetters(request_state(new_id(), "alice", RequestStatus.COMPLETED))
+        self.people = StubPeople()
         self.callbacks: list[tuple[TaskId, bytes, AgentId | None]] = []
         self.settlement: Settlement | RequestError = Settlement.ACK
+        self.judge = StubJudge()
         self.parts = GatewayParts(
             dispatcher=self.dispatcher,
             watcher=self.watcher,
@@ -320,6 +257,9 @@ class Api:
             agent_keys=self.routes.keys,
             accept_result=self._accept_result,
             dead=self.dead,
+            calibrations=self.calibrations,
+            judge=self.judge.take,
+            people=self.people,
             readiness=lambda: self.readiness,
             rules=rules,
             stopping=lambda: self.is_stopping,

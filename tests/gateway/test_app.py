@@ -20,6 +20,7 @@ STATUSES = [
     (errors.RefusedError("x"), 503),
     (errors.TooLargeError("x"), 413),
     (errors.OutcomeUnknownError("x"), 503),
+    (errors.NotSentError("x"), 503),
     (errors.OverloadedError("x"), 503),
     (errors.UnavailableError("x"), 503),
     (errors.ConfigurationError("x"), 500),

@@ -49,11 +49,17 @@ def test_a_dead_task_can_be_done_again_and_be_given_to_somebody(api):
     dead_id = api.dead.task.dead_id
 
     again = api.call("POST", f"/v1/dead/{dead_id}/retry", key=ADMIN, json={})
-    routed = api.call("POST", f"/v1/dead/{dead_id}/retry", key=ADMIN, json={"agent_id": "order"})
+    routed = api.call(
+        "POST",
+        f"/v1/dead/{dead_id}/retry",
+        key=ADMIN,
+        json={"agent_id": "order"},
+        headers={"Idempotency-Key": '"mine"'},
+    )
 
     assert (again.status_code, again.headers["Location"]) == (202, "/v1/requests/again")
     assert routed.json() == {"request_id": "again", "status": "open"}
-    assert api.dead.retried == [(dead_id, None), (dead_id, "order")]
+    assert api.dead.retried == [(dead_id, None, None), (dead_id, "order", "mine")]
 
 
 def test_what_is_not_there_or_belongs_to_nothing_is_not_done_again(api):

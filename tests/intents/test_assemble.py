@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -178,3 +180,15 @@ def test_a_plan_keeps_the_order_of_the_text_and_has_no_cycle(capabilities, decla
     while ready := {i.position for i in intents if i.position not in done and i.waits_for <= done}:
         done |= ready
     assert len(done) == len(intents)
+
+
+def test_what_a_piece_refers_to_goes_with_it_and_names_its_entities():
+    ours, other = _entity(EntityKind.ORDER_NUMBER, "A1", 2), _entity(EntityKind.ORDER_NUMBER, "B2", 12)
+    before = Entity(kind=EntityKind.ANTECEDENT, text="x" * 10, value="x" * 10, start=0, end=10)
+    first, second = _piece("order", 10, 20), _piece("order", 20, 30)
+    referring = replace(second, piece=replace(second.piece, antecedent=before))
+
+    plan = _plan([first, referring], ORDER, entities=(ours, other))
+
+    assert [intent.inputs for intent in plan.intents] == [{"order_number": "B2"}, {"order_number": "A1"}]
+    assert [intent.entities for intent in plan.intents] == [(other,), (before,)]

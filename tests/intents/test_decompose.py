@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dispatcher.identifiers import Capability
-from dispatcher.intents.decompose import RuleDecomposer, topical_clauses
+from dispatcher.intents.clause import cut_clauses
+from dispatcher.intents.decompose import RuleDecomposer, shortened, topical_clauses, with_conditions
 from dispatcher.intents.plan import MAX_INTENTS, Decomposer, SpanRank
 from dispatcher.intents.segment import DecomposeRules
 
@@ -83,7 +84,10 @@ async def test_a_very_long_message_is_bounded_in_pieces_texts_and_time(decompose
     split = await decomposer.split(message, ranker)
 
     assert 1 <= len(split) <= MAX_INTENTS
-    assert all(len(batch) <= 45 and max(map(len, batch)) <= 600 for batch in ranker.batches)
+    assert all(
+        len(batch) <= 45 and max(map(len, batch)) <= DecomposeRules().ranked_characters
+        for batch in ranker.batches
+    )
     assert time.monotonic() - started < 2
 
 
@@ -115,6 +119,48 @@ async def test_pieces_are_slices_of_the_message_in_order(message, seed):
     assert edges == sorted(edges)
     assert 1 <= len(split) <= MAX_INTENTS
     assert all(piece.text == message[piece.start : piece.end] for piece in split)
+
+
+async def test_what_is_too_long_to_be_ranked_is_ranked_by_its_beginning_and_end(decomposer, keyword_ranker):
+    message = "我要退款" + "好" * 1000 + "开发票"
+
+    (piece,) = await decomposer.split(message, keyword_ranker(SHOP))
+
+    assert piece.text == message
+    assert len(piece.ranked) == DecomposeRules().ranked_characters
+    assert piece.ranked.startswith("我要退款好")
+    assert piece.ranked.endswith("好开发票")
+
+
+async def test_traditional_characters_are_ranked_as_simplified_ones(decomposer, keyword_ranker):
+    (piece,) = await decomposer.split("查訂單", keyword_ranker(SHOP))
+
+    assert (piece.text, piece.ranked) == ("查訂單", "查订单")
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "short"), [("abc", 3, "abc"), ("abcdef", 5, "ab ef"), ("abcdefgh", 4, "a gh")]
+)
+def test_a_shortened_text_has_the_length_that_is_allowed(text, limit, short):
+    assert shortened(text, limit) == short
+
+
+@pytest.mark.parametrize(
+    ("message", "clauses"),
+    [
+        ("a, if b, c, d", ["a", "if b, c", "d"]),
+        ("a, if b. c", ["a, if b", "c"]),
+        ("if b. c", ["if b", "c"]),
+        ("if a, if b, c", ["if a, if b, c"]),
+        ("a, if b. By the way, c", ["a, if b", "c"]),
+        ("a, if b by the way c", ["a, if b", "c"]),
+        ("a. if b, c", ["a", "if b, c"]),
+    ],
+)
+def test_a_condition_joins_what_follows_it_in_its_sentence_else_what_precedes_it(message, clauses):
+    joined = with_conditions(message, cut_clauses(message))
+
+    assert [message[clause.start : clause.end] for clause in joined] == clauses
 
 
 @given(st.text(max_size=120))

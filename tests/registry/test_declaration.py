@@ -65,6 +65,20 @@ def test_a_text_with_nul_is_refused_wherever_it_is(declaration, capability, fiel
     assert refused.value.error_code == "unstorable_text"
 
 
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400"])
+@pytest.mark.parametrize("schema", ["input_schema", "output_schema"])
+def test_a_schema_from_the_wire_with_a_number_that_is_not_finite_is_refused(
+    declaration, capability, schema, number
+):
+    encoded = declaration(capability(**{schema: {"properties": {"amount": {"maximum": "HERE"}}}}))
+    read = type(encoded).model_validate_json(encoded.model_dump_json().replace('"HERE"', number))
+
+    with pytest.raises(RegistrationError) as refused:
+        check_declaration(read)
+
+    assert refused.value.error_code == "unstorable_number"
+
+
 def test_few_examples_and_one_language_are_warned_about(declaration, capability):
     poor = capability("a", examples=["one", "two"])
     rich = capability("b", descriptions=["Find an order", "查询订单"], examples=["one", "two", "three"])

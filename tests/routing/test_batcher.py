@@ -22,13 +22,13 @@ class HeldEncoder:
         self.started = threading.Event()
         self.failure: Exception | None = None
 
-    def encode(self, texts):
+    def encode(self, texts, *, as_passages=False):
         self.calls.append(list(texts))
         self.started.set()
         assert self.gate.wait(timeout=20)
         if self.failure is not None:
             raise self.failure
-        return np.array([[len(text), 1] for text in texts], dtype=np.float32)
+        return np.array([[len(text), 2 if as_passages else 1] for text in texts], dtype=np.float32)
 
 
 @pytest.fixture
@@ -157,3 +157,51 @@ async def test_it_names_the_encoder_within(batching):
 def test_long_texts_are_cut_and_equal_forms_share_a_key():
     assert len(text_key("很" * 1000)) == MAX_CHARACTERS
     assert text_key("Cafe\u0301") == text_key("Caf\u00e9")
+
+
+async def test_an_encoders_own_sentence_reaches_who_asked(held, batching):
+    held.gate.set()
+    held.failure = UnavailableError("the endpoint failed (500)")
+
+    with pytest.raises(UnavailableError, match=r"^the endpoint failed \(500\)$"):
+        await batching().encode(["text"])
+
+
+async def test_a_text_is_encoded_as_a_query_and_as_a_passage(held, batching):
+    held.gate.set()
+    encoder = batching()
+
+    query = await encoder.encode(["text"])
+    passage = await encoder.encode(["text"], as_passages=True)
+    again = await encoder.encode(["text"])
+
+    assert [query.tolist(), passage.tolist(), again.tolist()] == [[[4, 1]], [[4, 2]], [[4, 1]]]
+    assert held.calls == [["text"], ["text"]]
+
+
+async def test_queries_and_passages_that_wait_share_no_call(held, batching):
+    encoder = batching()
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(encoder.encode(["running"]))]
+        await _until_started(held)
+        tasks += [
+            group.create_task(encoder.encode([text], as_passages=as_passages))
+            for text, as_passages in (("a", False), ("bb", True), ("bb", False), ("ccc", False))
+        ]
+        await asyncio.wait(tasks, timeout=0)
+        held.gate.set()
+
+    assert [task.result().tolist() for task in tasks[1:]] == [[[1, 1]], [[2, 2]], [[2, 1]], [[3, 1]]]
+    assert held.calls == [["running"], ["a"], ["bb"], ["bb", "ccc"]]
+
+
+async def test_a_closed_encoder_holds_no_vectors_and_encodes_no_more(held, batching):
+    held.gate.set()
+    encoder = batching()
+    await encoder.encode(["text"])
+
+    encoder.close()
+
+    assert (encoder.encoder_id, encoder.dimensions) == ("held", 2)
+    with pytest.raises(UnavailableError, match="closed"):
+        await encoder.encode(["text"])

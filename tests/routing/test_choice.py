@@ -12,7 +12,7 @@ from dispatcher.routing.choice import Choice, Registry
 from dispatcher.routing.curve import Curve
 from dispatcher.routing.decision import Outcome, Rejection, Weights
 from dispatcher.routing.ranking import CapabilityScore, Ranking
-from dispatcher.routing.rules import RoutingRules
+from dispatcher.routing.rules import ClarifyRules, RoutingRules
 from dispatcher.routing.score import composite
 
 
@@ -292,6 +292,11 @@ def test_no_more_candidates_are_kept_than_allowed(decide):
     assert decision.left_out == {"other_capability": 2, "outranked": 1}
 
 
+def test_a_decision_says_what_a_language_model_had_to_do_with_it(decide):
+    assert decide().advice == ()
+    assert decide(replace(RANKING, advice=("split",))).advice == ("split",)
+
+
 def test_a_decision_says_what_it_was_made_with(decide):
     decision = decide()
 
@@ -312,3 +317,40 @@ def test_equal_agents_go_by_id(decide):
     even = replace(RANKING, capabilities=(_entry("track", a=0.8, b=0.8),))
 
     assert decide(even).agent_id == "a"
+
+
+ASKS = RoutingRules(clarify=ClarifyRules(margin=0.05))
+
+
+def test_between_near_capabilities_the_person_is_asked_and_nobody_gets_it(decide):
+    decision = decide(rules=ASKS)
+
+    assert (decision.outcome, decision.reason, decision.agent_id) == (Outcome.CLARIFY, "ambiguous", None)
+    assert [option.capability for option in decision.options] == ["track", "refund"]
+    assert decision.options[0].similarity == RANKING.capabilities[0].similarity
+    assert _reasons(decision)["track", "a"] is Rejection.AMBIGUOUS
+    assert decide().options == ()
+
+
+def test_an_earlier_choice_is_not_asked_about_again(decide):
+    assert decide(rules=ASKS, capability=Capability("track")).outcome is Outcome.CLARIFY
+    assert decide(rules=ASKS, capability=Capability("refund")).outcome is Outcome.SELECTED
+    assert decide(None, rules=ASKS, capability=Capability("track")).outcome is Outcome.SELECTED
+
+
+def test_what_is_not_granted_or_of_another_environment_is_no_option(
+    decide, directory, an_agent, a_capability
+):
+    assert decide(rules=ASKS, allows=lambda one: one != "refund").outcome is Outcome.SELECTED
+
+    refund = a_capability("refund", "does refund")
+    directory.agents = [one for one in directory.agents if one.agent_id not in {"a", "c"}]
+    directory.agents += [an_agent("c", refund, environment="staging")]
+    assert decide(rules=ASKS).outcome is Outcome.SELECTED
+
+
+def test_twins_are_not_asked_about(directory, a_query):
+    registry = replace(REGISTRY, twins=frozenset({(Capability("refund"), Capability("track"))}))
+    choice = Choice(directory, ASKS, registry, StoppedClock())
+
+    assert choice.decide(a_query(), RANKING).outcome is Outcome.SELECTED

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dispatcher.identifiers import AgentId, Capability
-from dispatcher.routing.lexical import LexicalIndex, terms
+from dispatcher.routing.lexical import LexicalIndex, name_words, terms
 from dispatcher.routing.slots import Key
 
 PARCEL, REFUND, INVOICE = (Key(Capability(name), AgentId(name)) for name in ("parcel", "refund", "invoice"))
@@ -25,17 +25,26 @@ def _best(index, text):
 
 def test_words_characters_and_pairs_are_terms():
     assert terms("VPN登不上 now, Order_10086") == [
-        "vpn",
-        "登",
-        "不",
-        "上",
-        "登不",
-        "不上",
-        "now",
-        "order",
-        "10086",
+        *("vpn", "登", "不", "上", "登不", "不上"),
+        *("now", "order", "now order", "10086", "order 10086"),
     ]
     assert terms(" ?! ") == []
+
+
+def test_a_name_says_its_words():
+    assert (
+        name_words("order.query") == name_words("order-query") == name_words("order_query") == "order query"
+    )
+
+
+def test_a_pair_of_words_tells_more_than_its_words_apart():
+    index = LexicalIndex()
+    index.put(PARCEL, ["bank account number"])
+    index.put(REFUND, ["account bank number"])
+
+    together, apart = index.scores(["bank account"])[0]
+
+    assert together > apart > 0
 
 
 def test_the_declaration_with_the_telling_word_scores_best(index):

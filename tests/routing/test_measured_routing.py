@@ -94,7 +94,11 @@ async def test_registries_of_four_taken_together_do(measure, data_agents):
     every = combinations(data_agents("shopdesk"), 4)
     fours = [await measure("shopdesk", four) for four in islice(every, 0, None, 97)]
 
-    assert _is_good(sum(fours, NOTHING))
+    total = sum(fours, NOTHING)
+
+    # Few capabilities leave much room between them: what is refused of the own keeps strangers out.
+    assert total.accepted >= 0.88 * total.inside, total
+    assert total.accepted_outside <= 0.01 * total.outside, total
 
 
 async def test_two_agents_of_each_capability_change_nothing(measure, data_agents):

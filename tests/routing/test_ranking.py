@@ -1,5 +1,6 @@
 """Tables of scores become rankings: order, scope and what is kept."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,21 @@ from dispatcher.identifiers import AgentId, Capability
 from dispatcher.routing.calibration import Calibration
 from dispatcher.routing.catalogue import Table
 from dispatcher.routing.curve import Curve
+from dispatcher.routing.fitting import Fitted
 from dispatcher.routing.index import NOT_SEARCHED
-from dispatcher.routing.ranking import Ranker, total_scores
+from dispatcher.routing.ordering import empty_ordering
+from dispatcher.routing.ranking import Ranker, lexical_shares
 from dispatcher.routing.rules import RoutingRules
 from dispatcher.routing.slots import Key
 
 KEYS = [
     Key(Capability(c), AgentId(a)) for c, a in (("bill", "a"), ("bill", "b"), ("mail", "a"), ("post", "c"))
 ]
+
+
+VECTOR = np.array([[1, 0]], dtype=np.float32)
+PLAIN = replace(empty_ordering(2), scale=0.5, worth=0.1)
+"""Without a metric, the best lexical match is worth 0.1."""
 
 
 def _calibration(**changed):
@@ -26,17 +34,17 @@ def _calibration(**changed):
         "kind": "self",
         "floor": 0.2,
         "curve": Curve(slope=10, intercept=-3),
-        "scale": 0.5,
     }
     return Calibration(**(known | changed))
 
 
 def _rank(cosines, lexical=(0, 0, 0, 0), *, contrast=0.1, rules=None, **changed):
-    ranker = Ranker(KEYS, _calibration(**changed), rules or RoutingRules(), 4)
+    fitted = Fitted(used=_calibration(**changed), ordering=PLAIN)
+    ranker = Ranker(KEYS, fitted, rules or RoutingRules(), 4)
     table = Table(
         cosines=np.array([cosines], dtype=np.float32), lexical=np.array([lexical], dtype=np.float32)
     )
-    (ranking,) = ranker.rank(["text"], table, np.array([contrast], dtype=np.float32))
+    (ranking,) = ranker.rank(["text"], VECTOR, table, np.array([contrast], dtype=np.float32))
     return ranking
 
 
@@ -94,18 +102,18 @@ def test_an_agent_beyond_the_search_limit_has_no_cosine():
 
 
 def test_nothing_registered_ranks_nothing():
-    ranker = Ranker([], _calibration(), RoutingRules(), 4)
+    ranker = Ranker([], Fitted(used=_calibration(), ordering=empty_ordering(2)), RoutingRules(), 4)
     empty = Table(cosines=np.zeros((1, 0), dtype=np.float32), lexical=np.zeros((1, 0), dtype=np.float32))
 
-    (ranking,) = ranker.rank(["text"], empty, np.zeros(1, dtype=np.float32))
+    (ranking,) = ranker.rank(["text"], VECTOR, empty, np.zeros(1, dtype=np.float32))
 
     assert ranking.winner is None
     assert not ranking.in_scope
 
 
-def test_texts_without_a_lexical_match_keep_their_cosines():
+def test_without_a_lexical_match_there_is_no_share():
     table = Table(
         cosines=np.array([[0.5, 0.4]], dtype=np.float32), lexical=np.zeros((1, 2), dtype=np.float32)
     )
 
-    np.testing.assert_array_equal(total_scores(table, 0.1), table.cosines)
+    np.testing.assert_array_equal(lexical_shares(table), [[0, 0]])

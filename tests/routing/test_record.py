@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from dispatcher.identifiers import AgentId, Capability
-from dispatcher.routing.decision import Candidate, Decision, Outcome, Rejection, Weights
+from dispatcher.routing.decision import Candidate, Decision, Option, Outcome, Rejection, Weights
 from dispatcher.routing.ranking import CapabilityScore, Ranking
 from dispatcher.routing.record import (
     decision_document,
@@ -57,6 +57,24 @@ def test_it_reads_back_equal(decision):
     assert read_decision(decision_document(unavailable)) == unavailable
 
 
+def test_advice_reads_back_and_a_decision_from_before_it_had_none(decision):
+    advised = replace(decision, advice=("split",))
+    earlier = orjson.loads(decision_document(decision))
+    del earlier["advice"]
+
+    assert read_decision(decision_document(advised)) == advised
+    assert read_decision(orjson.dumps(earlier).decode()) == decision
+
+
+def test_options_read_back_and_a_document_without_them_has_none(decision):
+    asked = replace(decision, outcome=Outcome.CLARIFY, options=(Option(Capability("track"), 0.9),))
+    before = orjson.loads(decision_document(decision))
+    del before["options"]
+
+    assert read_decision(decision_document(asked)) == asked
+    assert read_decision(orjson.dumps(before).decode()) == decision
+
+
 def test_enumerations_are_read_as_such(decision):
     found = read_decision(decision_document(decision))
 
@@ -90,6 +108,7 @@ def test_a_ranking_reads_back_equal():
         calibration="self",
         contrast=0.1,
         scale=0.3,
+        advice=("split", "choice"),
     )
 
     assert read_ranking(ranking_document(ranking)) == ranking

@@ -27,13 +27,16 @@ class CountingEncoder:
         self.encoder_id = inner.encoder_id
         self.dimensions = inner.dimensions
         self.texts: list[str] = []
+        self.passages: list[str] = []
         self.failure: Exception | None = None
 
-    async def encode(self, texts):
+    async def encode(self, texts, *, as_passages=False):
         if self.failure is not None:
             raise self.failure
         self.texts += texts
-        return await self.inner.encode(texts)
+        if as_passages:
+            self.passages += texts
+        return await self.inner.encode(texts, as_passages=as_passages)
 
 
 @pytest.fixture
@@ -96,6 +99,14 @@ async def test_only_changed_declarations_are_encoded(router, counting, agents, a
 
     assert set(counting.texts) == set(POEM[1:])
     assert await _winner(router, "a poem please") == "poem.write"
+
+
+async def test_descriptions_are_passages_and_what_people_say_is_not(router, counting):
+    assert counting.passages == [PARCEL[1], REFUND[1]]
+
+    await router.rank(["a request"])
+
+    assert len(counting.passages) == 2
 
 
 async def test_a_changed_agent_loses_what_it_no_longer_declares(router, agents, an_agent, a_capability):

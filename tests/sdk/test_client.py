@@ -94,6 +94,14 @@ async def test_a_lost_connection_is_tried_again_with_the_same_key():
     assert len(transport.requests) == 3
 
 
+async def test_a_retry_is_posted_again_under_a_key_of_its_own():
+    client, transport = client_over(UnavailableError("lost"), *[responding({"request_id": "r2"})] * 2)
+
+    assert [await client.retry("r1.0"), await client.retry("r1.0")] == ["r2", "r2"]
+    lost, again, another = [request.headers["Idempotency-Key"] for request in transport.requests]
+    assert lost == again != another
+
+
 async def test_it_gives_up_after_some_tries():
     client, transport = client_over(*[UnavailableError("lost")] * TRIES)
 

@@ -59,8 +59,48 @@ async def test_with_too_many_calls_in_hand_what_runs_is_not_said_not_to_have_sta
         second = await answered(gate, ONCE)
         work.finish()
 
-    assert not surely_not_started(second)
+    assert (second.status, second.body, surely_not_started(second)) == (202, b"", False)
     assert {result(call.result()).result.text for call in waiting} == {"run 1"}
+
+
+async def test_with_too_many_calls_in_hand_what_another_instance_runs_has_not_ended():
+    work, other, inbox = holding(), holding(), MemoryInbox()
+    async with (
+        gate_of(work, inbox) as gate,
+        gate_of(other, inbox) as elsewhere,
+        asyncio.TaskGroup() as group,
+    ):
+        first = group.create_task(answered(elsewhere, OTHER))
+        await other.began.wait()
+        await filled(gate, work, group)
+        second = await answered(gate, OTHER)
+        for one in (work, other):
+            one.finish()
+
+    assert (second.status, surely_not_started(second)) == (202, False)
+    assert (result(first.result()).result.text, len(work.runs)) == ("run 1", 1)
+
+
+@pytest.mark.parametrize(("capability", "status"), [("work.hold", 202), ("work.wait", 503)])
+async def test_while_it_closes_what_another_instance_runs_has_not_ended(capability, status):
+    task = OTHER.model_copy(update={"capability": capability})
+    work, other, inbox = holding(), holding(), MemoryInbox()
+    async with (
+        gate_of(work, inbox, rules=replace(RULES, drain_s=30.0)) as gate,
+        gate_of(other, inbox) as elsewhere,
+        asyncio.TaskGroup() as group,
+    ):
+        group.create_task(answered(elsewhere, task))
+        group.create_task(answered(gate, ONCE))
+        await asyncio.gather(work.began.wait(), other.began.wait())
+        closing = group.create_task(gate.__aexit__(None, None, None))
+        await SystemClock().sleep(0)
+        second = await answered(gate, task)
+        for one in (work, other):
+            one.finish()
+        await closing
+
+    assert (second.status, surely_not_started(second)) == (status, False)
 
 
 async def test_with_too_many_calls_in_hand_what_has_ended_is_told():
@@ -84,7 +124,8 @@ async def test_what_found_no_room_goes_elsewhere_and_no_copy_of_it_starts_later(
         await answered(gate, ONCE)
         copy = await answered(gate, OTHER)
 
-    assert (surely_not_started(refused), surely_not_started(copy)) == (True, True)
+    assert [result(reply).status for reply in (refused, copy)] == ["busy", "busy"]
+    assert refused.headers["Retry-After"] == "1"
     assert len(work.runs) == 1
 
 
@@ -143,6 +184,42 @@ async def test_while_it_closes_a_run_is_told_and_nothing_more_starts():
 
     assert [result(call.result()).result.text for call in (first, second)] == ["run 1", "run 1"]
     assert (result(other).status, len(work.runs)) == ("busy", 1)
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_call_that_comes_just_as_it_closes_is_answered(turns):
+    work = holding()
+
+    async def one_after_the_other() -> GateReply:
+        await answered(gate, ONCE)
+        for _ in range(turns):
+            await SystemClock().sleep(0)
+        return await answered(gate, OTHER)
+
+    async with gate_of(work, rules=replace(RULES, drain_s=30.0)) as gate, asyncio.TaskGroup() as group:
+        second = group.create_task(one_after_the_other())
+        await work.began.wait()
+        group.create_task(gate.__aexit__(None, None, None))
+        await SystemClock().sleep(0)
+        work.finish()
+
+    assert second.result().status in (200, 503)
+    assert len(work.runs) == 1
+
+
+async def test_one_whose_closing_is_broken_off_starts_nothing_more():
+    work = holding()
+    async with gate_of(work, rules=replace(RULES, drain_s=30.0)) as gate, asyncio.TaskGroup() as group:
+        first = group.create_task(answered(gate, ONCE))
+        await work.began.wait()
+        closing = group.create_task(gate.__aexit__(None, None, None))
+        await SystemClock().sleep(0)
+        closing.cancel()
+        await asyncio.wait({closing})
+        other = await answered(gate, OTHER)
+
+    assert [first.result().status, other.status] == [503, 503]
+    assert len(work.runs) == 1
 
 
 @pytest.mark.parametrize(("capability", "may_go_elsewhere"), [("work.do", True), ("work.once", False)])

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from dispatcher.clock import SystemClock
 from dispatcher.errors import RequestError
 from dispatcher.protocol.frames import ResultStatus
 from dispatcher.sdk.agent import Agent
@@ -165,3 +166,34 @@ async def test_leaving_does_not_wait_for_a_stuck_handler():
     let_go.set()
 
     assert outcome.error_code == "timeout"
+
+
+async def test_a_run_that_is_broken_off_before_its_first_step_has_ended_all_the_same():
+    blocked, let_go = threading.Event(), threading.Event()
+
+    async def breaks_off_the_next() -> str:
+        before = asyncio.all_tasks()
+        blocked.set()
+        let_go.wait(WAIT_S)
+        await SystemClock().sleep(0)  # the next one has its task now
+        for task in asyncio.all_tasks() - before:
+            task.cancel()
+        return "done"
+
+    async def never() -> str:
+        raise AssertionError
+
+    async with HandlerThread(2) as handlers:
+        assert handlers.take_place()
+        first = handlers.start(call_of(breaks_off_the_next))
+        await asyncio.to_thread(blocked.wait, WAIT_S)
+        assert handlers.take_place()
+        second = handlers.start(call_of(never))
+        let_go.set()
+        ends = [await run.end_within(WAIT_S) for run in (first, second)]
+
+    assert [end and (end.result.text, end.error_code) for end in ends] == [
+        ("done", None),
+        (None, "agent_error"),
+    ]
+    assert handlers.running == 0

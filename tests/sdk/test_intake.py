@@ -7,10 +7,11 @@ import pytest
 from dispatcher.errors import UnavailableError
 from dispatcher.protocol.frames import ResultStatus
 from dispatcher.protocol.link import Settlement
+from dispatcher.sdk.handler_thread import HandlerThread
 from dispatcher.sdk.inbox import Claim, Judgement
 from dispatcher.sdk.memory_inbox import MemoryInbox
 from dispatcher.sdk.parts import IntakeRules
-from tests.sdk.stub_link import StubDelivery, StubLink, task_frame
+from tests.sdk.stub_link import WAIT_S, StubDelivery, StubLink, task_frame
 from tests.sdk.working import Work, handled, intake_of
 
 
@@ -273,6 +274,37 @@ async def test_a_result_is_told_even_when_it_could_not_be_stored(error):
 
     assert await delivery.settlement() is Settlement.ACK
     assert (await link.result()).status is ResultStatus.SUCCESS
+
+
+class Threadless(HandlerThread):
+    """Has places, and no thread to run anything in for the first time."""
+
+    fails = True
+
+    def start(self, call):
+        if self.fails:
+            self.fails = False
+            raise RuntimeError("can't start new thread")
+        return super().start(call)
+
+
+@pytest.mark.parametrize("lease_ms", [None, 60_000])
+async def test_what_no_thread_could_be_had_for_has_not_started(lease_ms):
+    work, link = Work(max_load=1), StubLink()
+    async with (
+        Threadless(1) as handlers,
+        intake_of(work, link, handlers=handlers) as intake,
+        asyncio.timeout(WAIT_S),
+    ):
+        for attempt in (1, 1, 2):
+            await handled(intake, task_frame("work.once", attempt=attempt, lease_ms=lease_ms))
+        results = [await link.result() for _ in range(3)]
+
+    assert [(result.attempt, str(result.status)) for result in results] == [
+        (1, "busy"),
+        (1, "busy"),
+        (2, "success"),
+    ]
 
 
 async def test_a_cancelled_delivery_is_given_back():

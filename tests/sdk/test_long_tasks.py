@@ -104,6 +104,35 @@ async def test_a_drain_waits_for_it():
     assert (await link.result()).status is ResultStatus.SUCCESS
 
 
+async def test_a_drain_that_waits_already_waits_for_it_too():
+    work, link, inbox = Work(), StubLink(), SlowInbox()
+    async with intake_of(work, link, inbox) as intake, asyncio.TaskGroup() as group:
+        group.create_task(handled(intake, long_task()))
+        await inbox.asked.wait()
+        drained = group.create_task(intake.idle())
+        await SystemClock().sleep(0)
+        inbox.answers.set()
+        await work.began.wait()
+        was_drained = drained.done()
+        work.finish()
+
+    assert not was_drained
+    assert (await link.result()).status is ResultStatus.SUCCESS
+
+
+class SlowInbox(MemoryInbox):
+    """Answers a claim when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.answers = asyncio.Event(), asyncio.Event()
+
+    async def claim(self, claim):
+        self.asked.set()
+        await self.answers.wait()
+        return await super().claim(claim)
+
+
 async def test_past_its_time_it_is_told_as_timeout_and_its_key_stays_taken():
     work, link = Work(), StubLink()
     async with intake_of(work, link) as intake, asyncio.TaskGroup() as group:

@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from dispatcher.backoff import BackoffRules
 from dispatcher.clock import SystemClock
 from dispatcher.errors import OutcomeUnknownError, RegistrationError
 from dispatcher.identifiers import InstanceId
 from dispatcher.protocol.declaration import CapabilityDeclaration, Declaration
 from dispatcher.protocol.frames import Frame, RefusedFrame
-from dispatcher.sdk.backoff import BackoffRules
 from dispatcher.sdk.load_window import LoadWindow
 from dispatcher.sdk.membership import CHECK_EVERY, InstanceIdentity, Membership
 from tests.sdk.stub_link import WAIT_S, StubLink, refused

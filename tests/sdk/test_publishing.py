@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
+from dispatcher.backoff import BackoffRules
 from dispatcher.clock import SystemClock
 from dispatcher.errors import OutcomeUnknownError, RefusedError, TooLargeError, UnroutableError
 from dispatcher.protocol.frames import ResultStatus
 from dispatcher.protocol.link import Settlement
 from dispatcher.protocol.topology import DELIVERY_LIMIT
-from dispatcher.sdk.backoff import BackoffRules
 from dispatcher.sdk.memory_inbox import MemoryInbox
 from dispatcher.sdk.parts import IntakeRules
 from dispatcher.sdk.runtime import Runtime, RuntimeOptions

@@ -5,10 +5,10 @@ import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from dispatcher.backoff import BackoffRules
 from dispatcher.clock import SystemClock
 from dispatcher.protocol.frames import CancelFrame
 from dispatcher.sdk.agent import Agent
-from dispatcher.sdk.backoff import BackoffRules
 from dispatcher.sdk.handler_thread import HandlerThread
 from dispatcher.sdk.inbox import Inbox
 from dispatcher.sdk.intake import Intake

@@ -1,10 +1,15 @@
 import json
+import math
+from collections.abc import Callable
+from types import MappingProxyType
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.dialects import postgresql, sqlite
 
-from dispatcher.store.column import Json, Words, now_ms
+from dispatcher.errors import DispatcherError
+from dispatcher.store.column import Json, Number, Words, now_ms
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -20,6 +25,34 @@ def test_every_json_value_is_stored_as_its_document_without_nul(value: object):
     assert document is not None
     assert json.loads(document) == value
     assert "\0" not in document
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda number: number,
+        lambda number: {"at": number},
+        lambda number: [None, (1.5, [number])],
+        lambda number: MappingProxyType({"at": [{"deeper": number}]}),
+        lambda number: {"long": 2**70, "at": number},
+    ],
+    ids=["bare", "named", "listed", "mapped", "beside an integer beyond 64 bits"],
+)
+def test_a_document_with_a_number_that_is_not_finite_is_refused(
+    number: float, place: Callable[[float], object]
+):
+    with pytest.raises(DispatcherError, match="not finite"):
+        Json().process_bind_param(place(number), sqlite.dialect())
+
+
+@given(st.floats() | st.none())
+def test_a_number_is_stored_as_it_is_or_refused(number: float | None):
+    if number is None or math.isfinite(number):
+        assert Number().process_bind_param(number, sqlite.dialect()) == number
+        return
+    with pytest.raises(DispatcherError, match="not finite"):
+        Number().process_bind_param(number, postgresql.dialect())
 
 
 @given(st.text())

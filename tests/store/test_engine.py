@@ -74,6 +74,22 @@ async def test_a_file_that_is_no_database_is_named(tmp_path: Path):
             pass
 
 
+def files(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
+@pytest.mark.parametrize("parameter", ["mode=ro", "cache=shared&uri=true", "timeout=1"])
+async def test_a_file_has_no_parameters(tmp_path: Path, parameter: str):
+    name, _, value = parameter.partition("=")
+
+    with pytest.raises(ConfigurationError, match=name) as raised:
+        async with open_engine(f"sqlite:///{tmp_path / 'x.db'}?{parameter}"):
+            pass
+
+    assert value not in raised.value.message
+    assert files(tmp_path) == []
+
+
 async def test_a_server_that_does_not_answer_is_unavailable():
     with pytest.raises(UnavailableError):
         async with open_engine("postgresql://postgres@127.0.0.1:1/none"):

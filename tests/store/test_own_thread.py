@@ -1,13 +1,16 @@
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextvars import Context
 from functools import partial
+from typing import TypeVarTuple, cast
 
 import pytest
 
 from dispatcher.store.own_thread import OwnThread
 
 LIMIT_S = 5
+Given = TypeVarTuple("Given")
 
 
 @pytest.fixture
@@ -75,6 +78,39 @@ async def test_a_caller_that_left_meanwhile_is_not_told(thread: OwnThread):
         may_go_on.set()
 
     assert await thread.run(lambda: "still here") == "still here"
+
+
+class SuddenlyClosed(asyncio.SelectorEventLoop):
+    """Closed, for our thread, right after it was asked whether it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.was_told = threading.Event()
+
+    def call_soon_threadsafe(
+        self, callback: Callable[[*Given], object], *args: *Given, context: Context | None = None
+    ) -> asyncio.Handle:
+        if threading.current_thread().name == "visited":
+            self.was_told.set()
+            raise RuntimeError("Event loop is closed")
+        return super().call_soon_threadsafe(callback, *args, context=context)
+
+
+def test_a_loop_that_is_closed_meanwhile_does_not_end_the_thread(thread: OwnThread):
+    async def leave(loop: SuddenlyClosed) -> None:
+        async with asyncio.TaskGroup() as group:
+            caller = group.create_task(thread.run(lambda: None))
+            await asyncio.to_thread(loop.was_told.wait, LIMIT_S)
+            caller.cancel()
+
+    async def visit() -> str:
+        async with asyncio.timeout(LIMIT_S):
+            return await thread.run(lambda: "still here")
+
+    with asyncio.Runner(loop_factory=SuddenlyClosed) as runner:
+        runner.run(leave(cast("SuddenlyClosed", runner.get_loop())))
+
+    assert asyncio.run(visit()) == "still here"
 
 
 async def test_it_can_be_visited_again_after_its_end(thread: OwnThread):

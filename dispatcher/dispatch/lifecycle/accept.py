@@ -16,6 +16,7 @@ from dispatcher.dispatch.lifecycle.request import (
 from dispatcher.dispatch.lifecycle.session import Session
 from dispatcher.dispatch.lifecycle.transition import Draft
 from dispatcher.identifiers import CallerId, RequestId, TaskId, callers_key
+from dispatcher.intents.follow_up import topic_of
 from dispatcher.intents.plan import Intent, Plan
 from dispatcher.routing.ranking import Ranking
 from dispatcher.routing.record import ranking_document
@@ -42,14 +43,19 @@ class Arrival:
     repeats: Repetition | None = None
     """The task that the only intent repeats, if it does."""
     session: Session | None = None
-    """The message's session as it was when the message was planned; its questions are answered now."""
+    """The message's session as it was when the message was planned.
+
+    Its questions are answered now, and it keeps what was asked for.
+    """
 
 
 def first_step(arrival: Arrival, now_ms: int, assigner: Assigner) -> Step:
     """Everything known before publishing, for one commit: request, tasks, decisions, first attempts."""
     draft = Draft(new_state(arrival, now_ms, assigner), now_ms)
-    if arrival.session is not None and arrival.session.questions:
-        draft.ask(())
+    if arrival.session is not None:
+        if arrival.session.questions:
+            draft.ask(())
+        draft.remember(_topic(arrival.plan))
     advance(draft, assigner)
     return draft.step()
 
@@ -63,6 +69,11 @@ def new_state(arrival: Arrival, now_ms: int, assigner: Assigner) -> RequestState
         tasks=tuple(_task(arrival, intent) for intent in intents),
         attempts=(),
     )
+
+
+def _topic(plan: Plan) -> str | None:
+    """Of an answer to a question this is the text that was asked about: the plan is of that one."""
+    return topic_of([intent.text for intent in plan.intents if intent.capability is not None])
 
 
 def _request(arrival: Arrival, now_ms: int, assigner: Assigner) -> Request:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
+from dispatcher.dispatch.lifecycle.option import read_options
 from dispatcher.dispatch.lifecycle.request import RequestStatus, Task, TaskStatus
 from dispatcher.intents.plan import Intent
 
@@ -20,6 +21,8 @@ SENTENCES: Mapping[str, Mapping[TaskStatus, str]] = {
         TaskStatus.OUT_OF_SCOPE: "“{intent}”不在我能处理的范围内。",
         TaskStatus.SKIPPED: "“{intent}”要用到“{reason}”的结果，但没有拿到，所以没有处理。",
         TaskStatus.CANCELLED: "“{intent}”这部分已取消。",
+        TaskStatus.CLARIFY: "“{intent}”指的是哪一个？{reason}",
+        TaskStatus.HANDED_OFF: "“{intent}”已转交人工处理，请稍后查看答复。",
         TaskStatus.OUTCOME_UNKNOWN: "“{intent}”是否已经执行还不清楚，请先核实，不要直接重试。",
     },
     "en": {
@@ -30,6 +33,8 @@ SENTENCES: Mapping[str, Mapping[TaskStatus, str]] = {
         TaskStatus.OUT_OF_SCOPE: "“{intent}” is not something I can help with.",
         TaskStatus.SKIPPED: "“{intent}” needs the outcome of “{reason}”, which is missing; it was skipped.",
         TaskStatus.CANCELLED: "The part “{intent}” was cancelled.",
+        TaskStatus.CLARIFY: "Which one do you mean by “{intent}”? {reason}",
+        TaskStatus.HANDED_OFF: "“{intent}” was handed over to a person; please look for the answer later.",
         TaskStatus.OUTCOME_UNKNOWN: (
             "It is not known whether “{intent}” was done; please check before you try again."
         ),
@@ -44,17 +49,17 @@ QUOTED_CHARACTERS = 60
 def request_status(tasks: Sequence[Task]) -> RequestStatus:
     """How a request with these ended tasks is called.
 
-    Completed: every part completed. Fallback: every part out of scope. Cancelled: some part was
-    cancelled. Partial: some part completed or asks for input. Failed: none did.
+    Completed: every part completed. Fallback: every part out of scope or with a person. Cancelled:
+    some part was cancelled. Partial: some part completed or asks something. Failed: none did.
     """
     statuses = {task.status for task in tasks}
     if TaskStatus.CANCELLED in statuses:
         return RequestStatus.CANCELLED
     if statuses <= {TaskStatus.COMPLETED}:
         return RequestStatus.COMPLETED
-    if statuses <= {TaskStatus.OUT_OF_SCOPE}:
+    if statuses <= {TaskStatus.OUT_OF_SCOPE, TaskStatus.HANDED_OFF}:
         return RequestStatus.FALLBACK
-    if statuses & {TaskStatus.COMPLETED, TaskStatus.NEEDS_INPUT}:
+    if statuses & {TaskStatus.COMPLETED, TaskStatus.NEEDS_INPUT, TaskStatus.CLARIFY}:
         return RequestStatus.PARTIAL
     return RequestStatus.FAILED
 
@@ -87,7 +92,9 @@ def is_json(text: str) -> bool:
 
 
 def _reason(language: str, task: Task, intents: Sequence[Intent]) -> str:
-    """What is missing: fields in the words of their schema, or the intent whose result did not come."""
+    """What is missing: a choice, fields in their schema's words, or the intent whose result did not come."""
+    if task.status is TaskStatus.CLARIFY:
+        return _choices(language, task)
     intent = intents[task.position]
     if task.status is TaskStatus.NEEDS_INPUT:
         asked = (task.result_data or {}).get("fields")
@@ -96,6 +103,12 @@ def _reason(language: str, task: Task, intents: Sequence[Intent]) -> str:
     # At its deadline a task waits for no field in particular.
     links = [link for link in intent.links if task.reason in {None, link.field}]
     return _quote(intents[links[0].sources[0].position].text) if links else intent.text
+
+
+def _choices(language: str, task: Task) -> str:
+    told = enumerate((option.description for option in read_options(task.result_data)), start=1)
+    between = "；" if language == "zh" else "; "
+    return between.join(f"{number}. {text}" for number, text in told)
 
 
 def _quote(text: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from dispatcher.dispatch.lifecycle.option import DescribedOption
 from dispatcher.dispatch.lifecycle.request import (
     Attempt,
     AttemptStatus,
@@ -14,9 +15,10 @@ from dispatcher.dispatch.lifecycle.request import (
     TaskStatus,
 )
 from dispatcher.dispatch.lifecycle.transition import Draft
+from dispatcher.dispatch.lifecycle.unassigned import FINAL, end_unassigned
 from dispatcher.identifiers import AgentId, CallerId, ReplicaId
 from dispatcher.intents.plan import Intent
-from dispatcher.routing.decision import Decision, Outcome, Rejection
+from dispatcher.routing.decision import Decision
 from dispatcher.routing.record import decision_document
 
 
@@ -45,9 +47,13 @@ class AttemptRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """A decision, and what the chosen agent declared about running the capability."""
+    """A decision, and what the chosen agent declared about running the capability.
+
+    `options` are those of the decision, as the person is told of them.
+    """
 
     decision: Decision
+    options: tuple[DescribedOption, ...] = ()
     idempotent: bool = False
     timeout_ms: int = 30_000
     leases: bool = False
@@ -116,8 +122,7 @@ class Assigner:
         decision = assignment.decision
         if decision.agent_id is None:
             looked_at = replace(task, inputs=inputs, opened_ms=draft.now_ms)
-            end = _end_out_of_scope if decision.outcome is Outcome.OUT_OF_SCOPE else _end_unavailable
-            end(draft, looked_at, decision)
+            end_unassigned(draft, looked_at, decision, assignment.options)
             return
         deadline = min(draft.now_ms + assignment.timeout_ms, draft.request.deadline_ms)
         if self._is_long(assignment):
@@ -128,6 +133,7 @@ class Assigner:
             inputs=inputs,
             opened_ms=draft.now_ms,
             status=TaskStatus.OPEN,
+            capability=task.capability or decision.capability,
             agent_id=decision.agent_id,
             score=decision.score,
             ranking=None,
@@ -139,11 +145,11 @@ class Assigner:
         self._attempt(draft, opened, decision.agent_id, assignment, 0)
 
     def decide(self, draft: Draft, task: Task) -> Assignment | None:
-        """Make and keep a task's first decision; None, and the task is ended, where it is out of scope."""
+        """Make and keep a task's first decision; None, and the task is ended, where no agent is for it."""
         assignment = self._decide(draft, task, None)
-        if assignment.decision.outcome is not Outcome.OUT_OF_SCOPE:
+        if assignment.decision.outcome not in FINAL:
             return assignment
-        _end_out_of_scope(draft, task, assignment.decision)
+        end_unassigned(draft, task, assignment.decision, assignment.options)
         return None
 
     def try_again(self, draft: Draft, task: Task, *, surely_not_started: bool) -> bool:
@@ -268,26 +274,5 @@ def _keep(draft: Draft, task: Task, decision: Decision, *, number: int) -> None:
             position=task.position,
             number=number,
             document=decision_document(decision),
-        )
-    )
-
-
-def _end_out_of_scope(draft: Draft, task: Task, decision: Decision) -> None:
-    # What was not granted looks like any other text that nobody can do.
-    similarity = 0.0 if decision.reason == Rejection.NOT_GRANTED else task.similarity
-    out = TaskStatus.OUT_OF_SCOPE
-    draft.put_task(replace(task, status=out, error_code="out_of_scope", similarity=similarity, ranking=None))
-
-
-def _end_unavailable(draft: Draft, task: Task, decision: Decision) -> None:
-    draft.put_task(
-        replace(
-            task,
-            status=TaskStatus.UNAVAILABLE,
-            score=decision.score,
-            ranking=None,
-            error_code="unavailable",
-            reason=decision.reason,
-            retry_after_s=decision.retry_after_s,
         )
     )

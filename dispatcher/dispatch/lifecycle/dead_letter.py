@@ -52,11 +52,7 @@ def cause_of(error_code: str | None) -> Cause:
 
 def may_have_run(task: Task, attempts: Sequence[Attempt]) -> bool:
     """Whether somebody may have begun it; of what an operator repeats that is taken for granted."""
-    return task.repeat > 0 or any(
-        attempt.status is not AttemptStatus.NOT_STARTED
-        and (attempt.published_ms is not None or attempt.claimed_by is not None)
-        for attempt in attempts
-    )
+    return task.repeat > 0 or any(attempt.may_have_run for attempt in attempts)
 
 
 def must_stay(task: Task, attempts: Sequence[Attempt]) -> bool:

@@ -62,10 +62,14 @@ def move_on(state: RequestState, now_ms: int, attempt: Attempt, assigner: Assign
 
 
 def release(state: RequestState, now_ms: int, attempt: Attempt, replica: ReplicaId) -> Step:
-    """The replica claimed the attempt and did not come to send it: it surely was not sent by this claim."""
+    """The replica's claim of the attempt ends, and surely nothing was sent by it.
+
+    Else the next claim would take it for maybe sent (I2). So it is given back after its time too, as long as
+    nobody claimed the attempt since; what an earlier claim may have sent stays known by `published_ms`.
+    """
     draft = Draft(state, now_ms)
     current = draft.attempt(attempt.task_id, attempt.number)
-    if current is not None and _is_claimed_by(replica, current, now_ms):
+    if current is not None and _is_held_by(replica, current, attempt.claimed_until_ms):
         draft.put_attempt(replace(current, claimed_by=None, claimed_until_ms=None))
     return draft.step()
 
@@ -104,16 +108,18 @@ def expire(state: RequestState, now_ms: int, assigner: Assigner, *, hold_leases:
 
 
 def _is_ours(attempt: Attempt, now_ms: int, assigner: Assigner) -> bool:
-    return _is_claimed_by(assigner.replica, attempt, now_ms)
-
-
-def _is_claimed_by(replica: ReplicaId, attempt: Attempt, now_ms: int) -> bool:
-    is_claimed = attempt.claimed_by == replica and now_ms < (attempt.claimed_until_ms or 0)
+    is_claimed = attempt.claimed_by == assigner.replica and now_ms < (attempt.claimed_until_ms or 0)
     return attempt.status is AttemptStatus.DUE and is_claimed
 
 
+def _is_held_by(replica: ReplicaId, attempt: Attempt, until_ms: int | None) -> bool:
+    is_same = attempt.claimed_by == replica and attempt.claimed_until_ms == until_ms
+    return attempt.status is AttemptStatus.DUE and is_same
+
+
 def _end_task(draft: Draft, task: Task) -> None:
-    maybe_ran = any(a.published_ms is not None for a in draft.attempts_of(task.task_id))
+    # A replica notes a publish after it, and may die in between: its claim counts as well.
+    maybe_ran = any(attempt.may_have_run for attempt in draft.attempts_of(task.task_id))
     draft.end_attempts(task.task_id, AttemptStatus.ABANDONED)
     if task.status is TaskStatus.WAITING:
         draft.put_task(replace(task, status=TaskStatus.SKIPPED, error_code="deadline_exceeded"))

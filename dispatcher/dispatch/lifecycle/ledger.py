@@ -15,6 +15,7 @@ from dispatcher.dispatch.lifecycle.request import (
     Attempt,
     DeadFrame,
     DecisionRecord,
+    HandoffRecord,
     PartialRecord,
     Request,
     RequestState,
@@ -34,6 +35,7 @@ class Step:
     results: tuple[ResultRecord, ...] = ()
     decisions: tuple[DecisionRecord, ...] = ()
     partials: tuple[PartialRecord, ...] = ()
+    handoffs: tuple[HandoffRecord, ...] = ()
     session: SessionChange | None = None
 
 

@@ -36,6 +36,10 @@ class TaskStatus(StrEnum):
     OUT_OF_SCOPE = "out_of_scope"
     SKIPPED = "skipped"
     CANCELLED = "cancelled"
+    CLARIFY = "clarify"
+    """It could be one of several things; the person is asked which."""
+    HANDED_OFF = "handed_off"
+    """A person does it; the request does not wait for that."""
     OUTCOME_UNKNOWN = "outcome_unknown"
     """It ran or may have run, its result got lost, and it must not simply run again."""
 
@@ -71,11 +75,23 @@ NOT_REACHED = frozenset({"unroutable", "endpoint_refused"})
 """Error codes of attempts that could not be handed over because of their agent: failures of its own."""
 
 
+class Match(StrEnum):
+    """How the capability that a caller asks for is found (requirement B4)."""
+
+    STRICT = "strict"
+    """By its exact name."""
+    LOOSE = "loose"
+    """By its name or an alias of it."""
+    SEMANTIC = "semantic"
+    """By a description, where that is clear enough; else a person takes it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMessage:
     """A validated chat request, as the gateway hands it over.
 
-    `capability` skips understanding: the whole message becomes one intent for it.
+    `capability` skips understanding: the whole message becomes one intent for it. `wanted` is what a
+    caller says instead that does not know its name, to be found by `match`.
     `body_digest` identifies the body that an idempotency key was first used with.
     """
 
@@ -86,6 +102,8 @@ class ChatMessage:
     language: str | None = None
     context: Mapping[str, object] = field(default_factory=dict)
     capability: Capability | None = None
+    match: Match = Match.STRICT
+    wanted: str | None = None
     idempotency_key: str | None = None
     body_digest: str = ""
 
@@ -181,6 +199,15 @@ class Attempt:
     lease_ms: int | None = None
     progress: Mapping[str, object] | None = None
 
+    @property
+    def may_have_run(self) -> bool:
+        """Whether its agent may have begun it: it was sent, or whoever claims it may have just done so.
+
+        A claim that is given back says that nothing was sent, and leaves no trace.
+        """
+        maybe_sent = self.published_ms is not None or self.claimed_by is not None
+        return maybe_sent and self.status is not AttemptStatus.NOT_STARTED
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestState:
@@ -252,6 +279,14 @@ class DecisionRecord:
     position: int
     number: int
     document: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffRecord:
+    """A task that a person does from now on."""
+
+    request_id: RequestId
+    task_id: TaskId
 
 
 MAX_DEAD_BODY = 16_384

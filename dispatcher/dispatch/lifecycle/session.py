@@ -1,4 +1,4 @@
-"""What a conversation remembers between requests: its context, and what was asked back (pure).
+"""What a conversation remembers between requests: its context, what was asked back, what was said (pure).
 
 Requirement B6. Several requests of a session may run at once. Each saw the context in some version;
 a key that another request changed since then is not overwritten by a reply that did not know of it.
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
+from dispatcher.dispatch.lifecycle.option import read_options
 from dispatcher.dispatch.lifecycle.request import Task, TaskStatus
 from dispatcher.identifiers import CallerId, Capability
 from dispatcher.intents.plan import Intent
@@ -16,6 +17,8 @@ from dispatcher.intents.plan import Intent
 MAX_KEYS = 64
 MAX_CONTEXT_BYTES = 16_384
 MAX_QUESTIONS = 8
+MAX_TEXTS = 3
+_ASKING = frozenset({TaskStatus.NEEDS_INPUT, TaskStatus.CLARIFY})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +34,8 @@ class Question:
     """Something that a part still needs: enough to take it up again when the answer comes.
 
     `fields` are the missing inputs, empty where the agent named none. `similarity` is what the
-    part had been routed with, in [0, 1].
+    part had been routed with, in [0, 1]. With `options` it is asked which of these capabilities is
+    meant, by their number from 1; each comes with its similarity, and `capability` is the first.
     """
 
     capability: Capability
@@ -39,11 +43,15 @@ class Question:
     similarity: float
     fields: tuple[str, ...] = ()
     inputs: Mapping[str, object] = field(default_factory=dict)
+    options: tuple[tuple[Capability, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A caller's conversation. `version` counts its changes, 0 for one that nothing is known of."""
+    """A caller's conversation. `version` counts its changes, 0 for one that nothing is known of.
+
+    `texts` are the topics of its messages, the latest last; see `follow_up.topic_of`.
+    """
 
     caller: CallerId
     session_id: str
@@ -51,6 +59,7 @@ class Session:
     version: int = 0
     context: Mapping[str, Remembered] = field(default_factory=dict)
     questions: tuple[Question, ...] = ()
+    texts: tuple[str, ...] = ()
 
     def values(self) -> dict[str, object]:
         """The context as requests see it."""
@@ -61,7 +70,8 @@ class Session:
 class SessionChange:
     """What one step of a request does to its session, knowing the version it saw.
 
-    `update` sets keys, null removes one. `questions` replaces what is asked; None leaves it.
+    `update` sets keys, null removes one. `questions` replaces what is asked, `text` is put behind what
+    was said; None leaves either.
     """
 
     caller: CallerId
@@ -70,6 +80,7 @@ class SessionChange:
     seen_version: int
     update: Mapping[str, object] = field(default_factory=dict)
     questions: tuple[Question, ...] | None = None
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,18 +112,21 @@ def apply(session: Session, change: SessionChange) -> Applied:
         user_id=change.user_id or session.user_id,
         context=session.context if too_large else _without_old_removals(context),
         questions=questions,
+        texts=session.texts if change.text is None else (*session.texts, change.text)[-MAX_TEXTS:],
     )
     return Applied(session=after, conflicts=conflicts, too_large=too_large)
 
 
 def open_questions(tasks: Sequence[Task], intents: Sequence[Intent]) -> tuple[Question, ...]:
     """What ended tasks still need from the person, by position."""
-    asking = [task for task in tasks if task.status is TaskStatus.NEEDS_INPUT]
+    asking = [task for task in tasks if task.status in _ASKING]
     found = [_question(task, intents[task.position]) for task in asking]
     return tuple([question for question in found if question is not None])
 
 
 def _question(task: Task, intent: Intent) -> Question | None:
+    if task.status is TaskStatus.CLARIFY:
+        return _which(task, intent)
     if task.capability is None:
         return None
     asked = (task.result_data or {}).get("fields")
@@ -124,6 +138,15 @@ def _question(task: Task, intent: Intent) -> Question | None:
         fields=intent.missing or tuple(str(name) for name in named),
         inputs={**intent.inputs, **task.inputs},
     )
+
+
+def _which(task: Task, intent: Intent) -> Question | None:
+    """Nothing is known for any of the capabilities yet: their fields are found once one is chosen."""
+    options = tuple((one.capability, one.similarity) for one in read_options(task.result_data))
+    if not options:
+        return None
+    first, similarity = options[0]
+    return Question(capability=first, text=intent.text, similarity=similarity, options=options)
 
 
 def _is_newer(session: Session, key: str, seen_version: int) -> bool:

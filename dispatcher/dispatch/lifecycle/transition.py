@@ -12,6 +12,7 @@ from dispatcher.dispatch.lifecycle.request import (
     Attempt,
     AttemptStatus,
     DecisionRecord,
+    HandoffRecord,
     PartialRecord,
     Request,
     RequestState,
@@ -28,7 +29,8 @@ from dispatcher.intents.plan import Intent
 TASK_TRANSITIONS: Mapping[TaskStatus, frozenset[TaskStatus]] = {
     TaskStatus.WAITING: frozenset(TaskStatus) - {TaskStatus.COMPLETED, TaskStatus.WAITING},
     TaskStatus.OPEN: frozenset(TaskStatus)
-    - {TaskStatus.WAITING, TaskStatus.SKIPPED, TaskStatus.OUT_OF_SCOPE},
+    - {TaskStatus.WAITING, TaskStatus.SKIPPED, TaskStatus.OUT_OF_SCOPE}
+    - {TaskStatus.CLARIFY, TaskStatus.HANDED_OFF},
     **{status: frozenset[TaskStatus]() for status in TaskStatus if status.is_terminal},
 }
 """OPEN may follow OPEN (another attempt); nothing follows a terminal status (I3)."""
@@ -74,8 +76,10 @@ class Draft:
         self._results: list[ResultRecord] = []
         self._decisions: list[DecisionRecord] = []
         self._partials: list[PartialRecord] = []
+        self._handoffs: tuple[HandoffRecord, ...] = ()
         self._context_update: dict[str, object] = {}
         self._questions: tuple[Question, ...] | None = None
+        self._text: str | None = None
 
     @property
     def request(self) -> Request:
@@ -153,6 +157,12 @@ class Draft:
         """Keep a piece of a result on its way."""
         self._partials.append(record)
 
+    def hand_off(self, task: Task) -> None:
+        """Replace a task by one that a person does, and have that person told."""
+        self.put_task(task)
+        record = HandoffRecord(request_id=task.request_id, task_id=task.task_id)
+        self._handoffs = (*self._handoffs, record)
+
     def update_context(self, update: Mapping[str, object]) -> None:
         """Change the session's context; where there is no session, nothing is remembered."""
         self._context_update.update(update)
@@ -160,6 +170,10 @@ class Draft:
     def ask(self, questions: Sequence[Question]) -> None:
         """Replace what the session's next message is asked to answer."""
         self._questions = tuple(questions)
+
+    def remember(self, text: str | None) -> None:
+        """Have the session's next messages find this text; None says nothing."""
+        self._text = text
 
     def allow_until(self, deadline_ms: int) -> None:
         """Move the request's deadline back to `deadline_ms` where it is earlier."""
@@ -188,12 +202,14 @@ class Draft:
             results=tuple(self._results),
             decisions=tuple(self._decisions),
             partials=tuple(self._partials),
+            handoffs=self._handoffs,
             session=self._session_change(),
         )
 
     def _session_change(self) -> SessionChange | None:
         request = self._request
-        if request.session_id is None or (not self._context_update and self._questions is None):
+        is_changed = self._context_update or self._questions is not None or self._text is not None
+        if request.session_id is None or not is_changed:
             return None
         return SessionChange(
             caller=request.caller,
@@ -202,6 +218,7 @@ class Draft:
             seen_version=request.session_version or 0,
             update=self._context_update,
             questions=self._questions,
+            text=self._text,
         )
 
     def _position(self, attempt: Attempt) -> int:

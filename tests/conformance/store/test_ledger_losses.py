@@ -2,15 +2,18 @@
 
 import asyncio
 import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import asyncpg
 import pytest
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dispatcher.clock import SystemClock
-from dispatcher.dispatch.lifecycle.ledger import Decide
+from dispatcher.dispatch.lifecycle.ledger import Decide, Step
 from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestState
 from dispatcher.errors import UnavailableError
 from dispatcher.identifiers import ReplicaId
@@ -25,7 +28,7 @@ from dispatcher.store.ledger import SqlLedger
 from dispatcher.store.recent import RecentStates, Stored
 from dispatcher.store.schema import upgrade
 from dispatcher.store.states import read_stored
-from dispatcher.store.updates import DirectUpdates, Ruling
+from dispatcher.store.updates import DirectUpdates, Ruling, update_group
 from tests.conformance.store.ledger_requests import (
     AGENT,
     accepted,
@@ -151,6 +154,67 @@ async def test_a_change_whose_answer_got_lost_is_told_as_made(shared_postgres: s
     assert change.before == state
     assert len(change.new_attempts()) == 1
     assert change.after == stored.state
+
+
+class Losing(Database):
+    """Loses the connection once everything is written: with the commit, or before it."""
+
+    commits = True
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[AsyncConnection]:
+        async with super().writing() as connection:
+            yield connection
+            if not self.commits:
+                raise UnavailableError("the connection broke")
+        raise UnavailableError("the connection broke")
+
+
+class LosingBefore(Losing):
+    commits = False
+
+
+async def test_a_locked_change_whose_answer_got_lost_is_told_as_made(database: Database, ledger: SqlLedger):
+    """With what it made due, which else waits for its claim to end and is taken for maybe sent."""
+    states = [await accepted(ledger, claimed(offer_of())) for _ in range(2)]
+    rulings = [Ruling(state.request.request_id, collect("done")) for state in states]
+    recent = RecentStates(10)
+
+    changes = await update_group(_like(database, Losing), recent, rulings)
+
+    made = [change for change in changes if change is not None]
+    assert [change.before for change in made] == states
+    assert [len(change.new_attempts()) for change in made] == [1, 1]
+    assert [change.after for change in made] == [await ledger.read(one.request_id) for one in rulings]
+    assert all(recent.knows(one.request_id) for one in rulings)
+
+
+async def test_a_locked_change_that_was_lost_before_its_commit_was_not_made(
+    database: Database, ledger: SqlLedger
+):
+    state = await accepted(ledger, claimed(offer_of()))
+    rulings = [Ruling(state.request.request_id, collect("done"))]
+
+    with pytest.raises(UnavailableError):
+        await update_group(_like(database, LosingBefore), RecentStates(10), rulings)
+
+    assert await ledger.read(state.request.request_id) == state
+
+
+async def test_a_locked_change_of_nothing_whose_answer_got_lost_says_nothing(
+    database: Database, ledger: SqlLedger
+):
+    state = await accepted(ledger, claimed(offer_of()))
+    nothing = Ruling(state.request.request_id, lambda state, _now: Step(state=state))
+
+    with pytest.raises(UnavailableError):
+        await update_group(_like(database, Losing), RecentStates(10), [nothing])
+
+
+def _like(database: Database, kind: type[Losing]) -> Losing:
+    return kind(
+        writes=database.writes, reads=database.reads, questions=database.questions, alone=database.alone
+    )
 
 
 async def test_a_claim_that_ends_while_a_lock_is_waited_for_is_seen(shared_postgres: str):

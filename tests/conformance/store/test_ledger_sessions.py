@@ -1,15 +1,19 @@
 """What a session remembers, whichever request of it changed what."""
 
 import asyncio
+import json
 from dataclasses import replace
+
+from sqlalchemy import text
 
 from dispatcher.dispatch.lifecycle.ledger import Decide, Step
 from dispatcher.dispatch.lifecycle.request import PartialRecord, RequestState
-from dispatcher.dispatch.lifecycle.session import Question, SessionChange
+from dispatcher.dispatch.lifecycle.session import MAX_TEXTS, Question, SessionChange
 from dispatcher.identifiers import CallerId, Capability
 from dispatcher.store.engine import Database
 from dispatcher.store.ledger import SqlLedger
 from dispatcher.store.retention import forget, prune
+from dispatcher.store.sessions import write_sessions
 from tests.conformance.store.ledger_requests import CALLER, accepted, finish, offer_of, replica
 
 QUESTION = Question(
@@ -52,6 +56,36 @@ async def test_what_a_step_remembers_is_there_for_the_next_request(ledger: SqlLe
     assert (session.version, session.values(), session.questions) == (1, {"城市": "上海"}, (QUESTION,))
     assert ended is not None
     assert ended.request.finished_ms is not None
+
+
+async def test_what_was_said_is_there_for_the_next_request(ledger: SqlLedger):
+    said = [await accepted(ledger) for _ in range(MAX_TEXTS + 1)]
+
+    for number, state in enumerate(said):
+        await ledger.update(state.request.request_id, remembering(change(text=f"耳机“{number}”坏了\0")))
+
+    texts = (await ledger.read_session(CALLER, "session-1")).texts
+    assert texts == tuple(f"耳机“{number}”坏了\0" for number in range(1, MAX_TEXTS + 1))
+
+
+async def test_a_session_of_an_earlier_release_has_no_texts_until_something_is_said(
+    database: Database, ledger: SqlLedger
+):
+    async with database.writing() as connection:
+        await connection.execute(
+            text(
+                "INSERT INTO sessions (caller, session_id, version, context, questions, changed_ms)"
+                " VALUES (:caller, 'session-1', 3, '{}', '[]', 0)"
+            ),
+            {"caller": CALLER},
+        )
+
+    before = await ledger.read_session(CALLER, "session-1")
+    state = await accepted(ledger)
+    await ledger.update(state.request.request_id, remembering(change(3, text="我的耳机坏了")))
+
+    assert (before.version, before.texts) == (3, ())
+    assert (await ledger.read_session(CALLER, "session-1")).texts == ("我的耳机坏了",)
 
 
 async def test_sessions_of_other_callers_are_other_sessions(ledger: SqlLedger):
@@ -98,15 +132,17 @@ async def test_a_value_that_changed_since_it_was_seen_stays(ledger: SqlLedger):
 
 async def test_sessions_end_by_age_and_with_their_user(database: Database, ledger: SqlLedger):
     state = await accepted(ledger)
-    await ledger.update(state.request.request_id, remembering(change(update={"city": "上海"})))
+    said = change(update={"city": "上海"}, text="我的耳机坏了")
+    await ledger.update(state.request.request_id, remembering(said))
 
     kept = await prune(database, {"sessions": 1})
     still_there = await ledger.read_session(CALLER, "session-1")
     await forget(database, "user-1")
 
     assert kept == {"sessions": 0}
-    assert still_there.version == 1
-    assert (await ledger.read_session(CALLER, "session-1")).version == 0
+    assert (still_there.version, still_there.texts) == (1, ("我的耳机坏了",))
+    left = await ledger.read_session(CALLER, "session-1")
+    assert (left.version, left.texts) == (0, ())
 
 
 async def test_pieces_of_a_result_are_kept_once(ledger: SqlLedger):
@@ -128,3 +164,18 @@ async def test_pieces_of_a_result_are_kept_once(ledger: SqlLedger):
 
     found = await ledger.read_partials(state.request.request_id, task_id, (0, 0), 10)
     assert found == (piece, replace(piece, sequence=1))
+
+
+async def test_a_question_with_options_reads_back_and_one_without_is_stored_as_before(
+    ledger: SqlLedger, database: Database
+):
+    which = replace(QUESTION, options=((Capability("order.query"), 0.9), (Capability("b"), 0.8)))
+    async with database.writing() as connection:
+        await write_sessions(connection, [change(questions=(QUESTION, which))])
+
+    async with database.reading() as connection:
+        stored = (await connection.execute(text("SELECT questions FROM sessions"))).scalar_one()
+    session = await ledger.read_session(CALLER, "session-1")
+
+    assert session.questions == (QUESTION, which)
+    assert set(json.loads(stored)[0]) == {"capability", "text", "similarity", "fields", "inputs"}

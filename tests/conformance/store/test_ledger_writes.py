@@ -1,11 +1,13 @@
 import asyncio
+import math
 from dataclasses import replace
 
 import pytest
 from sqlalchemy import select
 
-from dispatcher.dispatch.lifecycle.ledger import Change, KeyedRequest, Step
+from dispatcher.dispatch.lifecycle.ledger import Change, KeyedRequest, Offer, Step
 from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestState, ResultKind, TaskStatus
+from dispatcher.errors import DispatcherError
 from dispatcher.identifiers import CallerId, RequestId, new_id
 from dispatcher.store.engine import Database
 from dispatcher.store.ledger import SqlLedger
@@ -136,6 +138,44 @@ async def test_numbers_beyond_64_bits_in_a_context_are_accepted(ledger: SqlLedge
     stored = await ledger.read(state.request.request_id)
     assert stored is not None
     assert stored.request.context == {"number": pytest.approx(2**70)}
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+async def test_an_offer_with_a_number_that_is_not_finite_is_refused_alone(ledger: SqlLedger, number: float):
+    offers = [offer_of() for _ in range(6)]
+
+    def with_task(offer: Offer, **changed: object) -> Offer:
+        def build(now: int) -> Step:
+            step = offer.build(now)
+            first, *others = step.state.tasks
+            return replace(step, state=replace(step.state, tasks=(replace(first, **changed), *others)))  # type: ignore[arg-type] # a task's own fields
+
+        return replace(offer, build=build)
+
+    bad = [
+        with_task(offers[1], score=number),
+        with_task(offers[2], similarity=number),
+        with_task(offers[3], inputs={"amount": number}),
+        with_task(offers[4], result_data={"rows": [1, None, {"amount": number}]}),
+    ]
+
+    answers = await asyncio.gather(*map(ledger.accept, (offers[0], *bad, offers[5])), return_exceptions=True)
+
+    assert [type(answer) for answer in answers] == [Change, *[DispatcherError] * 4, Change]
+    assert [await ledger.read(offer.request_id) for offer in bad] == [None] * 4
+
+
+async def test_a_result_with_a_number_that_is_not_finite_changes_nothing(ledger: SqlLedger):
+    state = await accepted(ledger)
+
+    def decide(before: RequestState, _now: int) -> Step:
+        first, second = before.tasks
+        return Step(state=replace(before, tasks=(replace(first, score=math.nan), second)))
+
+    with pytest.raises(DispatcherError, match="not finite"):
+        await ledger.update(state.request.request_id, decide)
+
+    assert await ledger.read(state.request.request_id) == state
 
 
 async def test_of_two_results_for_one_task_in_one_group_the_first_wins(ledger: SqlLedger, database: Database):

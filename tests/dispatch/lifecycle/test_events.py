@@ -22,8 +22,19 @@ from dispatcher.dispatch.lifecycle.request import Attempt, DecisionRecord, Parti
 from dispatcher.dispatch.lifecycle.settle import settle
 from dispatcher.dispatch.lifecycle.signal import note
 from dispatcher.identifiers import RequestId, TaskId
-from dispatcher.protocol.frames import PartialFrame, ProgressFrame, ResultBody, ResultStatus
-from tests.dispatch.builders import NOW, arrival, assigner, intent, link, newest, published, result, with_id
+from dispatcher.protocol.frames import ProgressFrame, ResultStatus
+from tests.dispatch.builders import (
+    NOW,
+    arrival,
+    assigner,
+    intent,
+    link,
+    newest,
+    piece,
+    published,
+    result,
+    with_id,
+)
 
 PAGE = 3
 ACCEPTED, PLAN, DECISION, DELIVERY, PARTIAL, RESULT, ANSWER, _ = EventKind
@@ -43,21 +54,11 @@ class History:
     def commit(self, step: Step) -> None:
         self.state = step.state
         self.decisions += step.decisions
-        for piece in step.partials:
-            self.partials.setdefault((piece.task_id, piece.attempt, piece.sequence), piece)
+        for part in step.partials:
+            self.partials.setdefault((part.task_id, part.attempt, part.sequence), part)
 
     def say(self, position: int, sequence: int) -> None:
-        attempt = newest(self.state, position)
-        frame = PartialFrame(
-            request_id=attempt.request_id,
-            task_id=attempt.task_id,
-            attempt=attempt.number,
-            token=attempt.token,
-            instance_id="i1",
-            sequence=sequence,
-            result=ResultBody(text=str(sequence)),
-        )
-        self.commit(note(self.state, NOW, frame))
+        self.commit(note(self.state, NOW, piece(newest(self.state, position), sequence)))
 
     def advance(self, position: int, fraction: float) -> None:
         attempt = newest(self.state, position)
@@ -89,8 +90,8 @@ class History:
         due = awaits_decision(cursor, self.state)
         pages = {
             task.task_id: tuple(
-                piece
-                for key, piece in sorted(self.partials.items())
+                part
+                for key, part in sorted(self.partials.items())
                 if key[0] == task.task_id and key[1:] >= (mark.attempt, mark.sequence)
             )[:PAGE]
             for task, mark in zip(self.state.tasks, cursor.marks, strict=True)
@@ -135,8 +136,8 @@ def by_task(events: list[Event]) -> dict[TaskId | None, list[tuple[EventKind, in
                 task_id, number = event.state.tasks[decision.position].task_id, decision.number
             case Attempt() as attempt:
                 task_id, number = attempt.task_id, attempt.number
-            case PartialRecord() as piece:
-                task_id, number, sequence = piece.task_id, piece.attempt, piece.sequence
+            case PartialRecord() as part:
+                task_id, number, sequence = part.task_id, part.attempt, part.sequence
             case None:
                 pass
             case task:

@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,8 @@ from dispatcher.dispatch.lifecycle.request import (
     TaskStatus,
 )
 from dispatcher.dispatch.lifecycle.settle import settle
-from dispatcher.identifiers import AgentId, CallerId
+from dispatcher.identifiers import AgentId, CallerId, ReplicaId
+from dispatcher.protocol.frames import ResultStatus
 from tests.dispatch.builders import (
     NOW,
     QUOTE,
@@ -269,10 +271,59 @@ def test_what_the_retry_budget_delays_waits_in_the_outbox() -> None:
 def test_what_was_not_sent_in_time_is_free_again_and_surely_not_started() -> None:
     state = accepted()
 
-    freed = newest(release(state, NOW + 1, newest(state), assigner().replica).state)
+    in_time, late = (
+        newest(release(state, NOW + after_ms, newest(state), assigner().replica).state)
+        for after_ms in (1, 20_000)
+    )
 
-    assert (freed.claimed_by, freed.claimed_until_ms, freed.published_ms) == (None, None, None)
-    assert release(state, NOW + 20_000, newest(state), assigner().replica).state == state
+    assert (in_time.claimed_by, in_time.claimed_until_ms, in_time.published_ms) == (None, None, None)
+    assert late == in_time
+
+
+@pytest.mark.parametrize(
+    "since",
+    [
+        {"claimed_by": ReplicaId("r2")},
+        {"claimed_until_ms": NOW + 30_000},
+        {"status": AttemptStatus.PUBLISHED},
+    ],
+    ids=["by another", "by itself", "published"],
+)
+def test_a_claim_that_was_made_since_is_not_given_back(since: Mapping[str, object]) -> None:
+    state = accepted()
+    changed = replace(newest(state), **since)  # type: ignore[arg-type]
+    claimed_since = replace(state, attempts=(changed,))
+
+    assert release(claimed_since, NOW + 1, newest(state), assigner().replica).state == claimed_since
+
+
+def test_what_a_dead_replica_claimed_may_have_run_at_its_deadline() -> None:
+    """It may have sent it and died before noting that: who asked must not be told to simply try again."""
+    by = assigner(Agents("a1", idempotent=False))
+    state = accepted(by=by)
+    given_back = release(state, NOW + 1, newest(state), by.replica).state
+
+    maybe_sent, never_sent = (expire(one, NOW + 30_000, by).state for one in (state, given_back))
+
+    assert (task_of(maybe_sent).status, task_of(maybe_sent).error_code) == (
+        TaskStatus.OUTCOME_UNKNOWN,
+        "timeout",
+    )
+    assert (task_of(never_sent).status, task_of(never_sent).error_code) == (
+        TaskStatus.UNAVAILABLE,
+        "no_capacity",
+    )
+
+
+def test_what_surely_did_not_start_and_waits_again_did_not_run_at_its_deadline() -> None:
+    by = assigner(Agents("a1", idempotent=False))
+    sent = published(accepted(by=by))
+    waiting = settle(sent, NOW + 1, result(newest(sent), ResultStatus.BUSY), by).state
+
+    ended = expire(waiting, NOW + 30_000, by).state
+
+    assert [a.status for a in ended.attempts] == [AttemptStatus.NOT_STARTED, AttemptStatus.ABANDONED]
+    assert task_of(ended).status is TaskStatus.UNAVAILABLE
 
 
 def test_the_last_moment_is_not_spent_on_waiting_for_the_same_agent() -> None:

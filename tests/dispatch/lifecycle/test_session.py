@@ -8,6 +8,7 @@ from dispatcher.dispatch.lifecycle.session import (
     MAX_CONTEXT_BYTES,
     MAX_KEYS,
     MAX_QUESTIONS,
+    MAX_TEXTS,
     Question,
     Session,
     SessionChange,
@@ -16,6 +17,7 @@ from dispatcher.dispatch.lifecycle.session import (
 )
 from dispatcher.dispatch.lifecycle.settle import settle
 from dispatcher.identifiers import CallerId, Capability
+from dispatcher.intents.plan import Intent
 from dispatcher.protocol.frames import ResultBody, ResultStatus
 from tests.dispatch.builders import (
     NOW,
@@ -107,6 +109,15 @@ def test_questions_are_replaced_or_left() -> None:
     assert apply(asked, change(1, questions=())).session.questions == ()
 
 
+def test_of_what_was_said_the_latest_is_known() -> None:
+    session = EMPTY
+    for number in range(MAX_TEXTS + 1):
+        session = apply(session, change(session.version, text=str(number))).session
+
+    assert session.texts == tuple(str(number) for number in range(1, MAX_TEXTS + 1))
+    assert apply(session, change(update={"city": "上海"})).session.texts == session.texts
+
+
 def test_missing_inputs_and_what_an_agent_asks_for_become_questions() -> None:
     state = published(
         accepted(intent(0, missing=("order_number",), inputs={"lang": "en"}), intent(1)), position=1
@@ -157,6 +168,27 @@ def test_a_message_takes_the_questions_before_it_away() -> None:
 
     assert step.session is not None
     assert step.session.questions == ()
+
+
+def said(*intents: Intent, session: Session | None = EMPTY) -> str | None:
+    message = ChatMessage(message="whatever", environment="production", session_id="s1")
+    step = first_step(replace(arrival(*intents), message=message, session=session), NOW, assigner())
+    return step.session.text if step.session else None
+
+
+def test_a_message_leaves_what_it_asked_for_to_its_session() -> None:
+    broken, joke = intent(0, text="我的耳机坏了"), intent(1, None, text="给我讲个笑话")
+
+    assert said(broken, joke) == "我的耳机坏了"
+    assert said(broken, intent(1, text="快递到哪了")) == "我的耳机坏了 快递到哪了"
+
+
+def test_a_message_that_names_no_topic_or_that_nobody_can_do_leaves_nothing() -> None:
+    broken = intent(0, text="我的耳机坏了")
+
+    assert said(intent(0, text="能修吗")) is None
+    assert said(intent(0, None, text="给我讲个笑话")) is None
+    assert said(broken, session=None) is None
 
 
 def test_a_part_without_a_capability_asks_for_nothing_that_could_be_taken_up() -> None:

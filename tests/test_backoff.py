@@ -4,9 +4,19 @@ from itertools import islice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dispatcher.sdk.backoff import BackoffRules, pauses
+from dispatcher.backoff import BackoffRules, doubled, pauses
 
 LONGEST = [0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
+
+
+def test_a_pause_doubles_with_every_try_up_to_the_longest():
+    assert [doubled(0.25, tried) for tried in range(1, 5)] == [0.25, 0.5, 1.0, 2.0]
+    assert [doubled(0.25, tried, 0.75) for tried in range(1, 5)] == [0.25, 0.5, 0.75, 0.75]
+
+
+@given(st.floats(0, 60), st.integers(1, 10**9), st.floats(0, 3600))
+def test_no_number_of_tries_makes_a_pause_longer_than_the_longest(first_s, tried, longest_s):
+    assert 0 <= doubled(first_s, tried, longest_s) <= longest_s
 
 
 @given(st.integers())

@@ -1,0 +1,150 @@
+"""Commands on stored calibrations."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+from dispatcher.assembly.encoders import embedding
+from dispatcher.assembly.storage import open_storage
+from dispatcher.cli.history import entries
+from dispatcher.cli.terminal import folding_table, terminal
+from dispatcher.errors import ConfigurationError
+from dispatcher.routing.background import contrast_digest
+from dispatcher.routing.calibration_record import calibration_document
+from dispatcher.routing.stored_calibration import InUse, State, Stored, Wanted
+from dispatcher.settings import Settings, load_settings
+from dispatcher.store.calibrations import SqlCalibrations
+from dispatcher.tuning.shadow_log import Differing, ShadowComparison, compare_shadows
+
+LISTED = 200
+SHOWN = 20
+"""Differing decisions in the table; `--json` has all of them."""
+BY = "command line"
+
+
+async def show_all(config: Path | None, *, as_json: bool) -> None:
+    """Print the newest calibrations, newest first."""
+    async with open_storage(load_settings(config)) as database:
+        found = await SqlCalibrations(database).list(LISTED)
+    if as_json:
+        print_json({"calibrations": [_brief(one) for one in found]})
+        return
+    table = folding_table("number", "state", "origin", "scope floor", "registry", "encoder", "made", "by")
+    for one in found:
+        made = one.recorded.calibration
+        state = f"{one.state}, held" if one.held and one.state is State.IN_FORCE else str(one.state)
+        table.add_row(
+            str(one.number),
+            state,
+            made.kind,
+            f"{made.floor:.3f}",
+            str(made.registry_version),
+            made.encoder_id,
+            _moment(one.created_ms),
+            one.made_by,
+        )
+    terminal().print(table)
+
+
+async def show_one(config: Path | None, number: int) -> None:
+    """Print one with its report."""
+    async with open_storage(load_settings(config)) as database:
+        found = await SqlCalibrations(database).read(number)
+    if found is None:
+        raise ConfigurationError(f"there is no calibration {number}")
+    whole = {"report": found.report, "document": calibration_document(found.recorded)}
+    terminal().print_json(data={**_brief(found), **whole}, ensure_ascii=False)
+
+
+async def change(config: Path | None, number: int, state: str) -> None:
+    """Put a calibration into a state; one for another encoder than the settings name is refused."""
+    settings, wanted = load_settings(config), Wanted(number=number, state=State(state), by=BY)
+    async with open_storage(settings) as database:
+        changed = await SqlCalibrations(database).change(wanted, in_use(settings, wanted.state))
+    terminal().print(f"{changed.number} is {changed.state}")
+
+
+async def compare(config: Path | None, *, period: tuple[str, str], as_json: bool) -> None:
+    """Print what calibrations in shadow would have decided otherwise."""
+    async with entries(load_settings(config), period) as found:
+        stored = [entry.stored async for entry in found]
+    compared = compare_shadows(stored)
+    if as_json:
+        print_json({"decisions": len(stored), "shadows": [asdict(one) for one in compared]})
+    else:
+        _print(len(stored), compared)
+
+
+def in_use(settings: Settings, wanted: State) -> InUse:
+    """The settings' encoder; not loaded where it does not matter."""
+    if wanted is State.RETIRED:
+        return InUse(encoder_id="", contrast=contrast_digest())
+    with embedding(settings.encoder) as embedder:
+        return InUse(encoder_id=embedder.encoder_id, contrast=contrast_digest())
+
+
+def print_json(document: object) -> None:
+    """One object on one line."""
+    sys.stdout.write(orjson.dumps(document, default=dict).decode() + "\n")
+
+
+def _brief(stored: Stored) -> dict[str, object]:
+    made = stored.recorded.calibration
+    return {
+        "number": stored.number,
+        "state": stored.state.value,
+        "held": stored.held,
+        "origin": stored.origin,
+        "encoder_id": made.encoder_id,
+        "registry_version": made.registry_version,
+        "scope_floor": made.floor,
+        "made_by": stored.made_by,
+        "changed_by": stored.changed_by,
+        "created_ms": stored.created_ms,
+        "changed_ms": stored.changed_ms,
+    }
+
+
+def _print(decisions: int, compared: Sequence[ShadowComparison]) -> None:
+    console = terminal()
+    if not compared:
+        console.print(f"{decisions} decisions, none with a calibration in shadow")
+    for one in compared:
+        differing = len(one.refused) + len(one.accepted)
+        console.print(
+            f"calibration {one.number} was in shadow for {one.decisions} decisions, "
+            f"{_moment(one.since_ms)} to {_moment(one.until_ms)}: {differing} differ; "
+            f"it would have refused {len(one.refused)} and accepted {len(one.accepted)}; "
+            f"its similarity is {one.similarity:+.3f} on average"
+        )
+        table = folding_table(
+            "request", "part", "capability", "score", "floor", "its floor", "it says", "text"
+        )
+        rows = [("refuse", row) for row in one.refused] + [("accept", row) for row in one.accepted]
+        for said, row in rows[:SHOWN]:
+            table.add_row(*_cells(said, row))
+        if table.row_count:
+            console.print(table)
+        if len(rows) > SHOWN:
+            console.print(f"… and {len(rows) - SHOWN} more; --json has them")
+
+
+def _cells(said: str, row: Differing) -> Sequence[str]:
+    return (
+        row.request_id,
+        str(row.position),
+        row.capability or "",
+        f"{row.scope_score:.3f}",
+        f"{row.scope_floor:.3f}",
+        f"{row.shadow.scope_floor:.3f}",
+        said,
+        row.text,
+    )
+
+
+def _moment(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds").removesuffix("+00:00") + "Z"

@@ -1,0 +1,23 @@
+"""Commands for parts that people do, at a running dispatcher."""
+
+from dispatcher.cli.terminal import folding_table, terminal
+from dispatcher.sdk.client import Client
+
+
+async def show_handoffs(*, answered: bool, url: str, key: str) -> None:
+    """Print what waits for a person, the oldest first, or what people answered."""
+    async with Client(url, key or None) as client:
+        handoffs = await client.handoffs(answered=answered)
+    table = folding_table("id", "caller", "text", "answer", "answered by")
+    for one in handoffs:
+        table.add_row(
+            one["task_id"], one["caller"], one["text"], one["answer"] or "", one["answered_by"] or ""
+        )
+    terminal().print(table)
+
+
+async def give_answer(task_id: str, answer: str, *, url: str, key: str) -> None:
+    """Answer one of them."""
+    async with Client(url, key or None) as client:
+        await client.answer_handoff(task_id, answer)
+    terminal().print(f"answered {task_id}")

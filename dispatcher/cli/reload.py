@@ -1,0 +1,44 @@
+"""SIGHUP: the settings are read again, and the encoder they name is taken up without a pause."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from dispatcher.assembly.running import Running
+from dispatcher.errors import DispatcherError
+from dispatcher.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def reloading(running: Running, read: Callable[[], Settings]) -> AsyncIterator[None]:
+    """Follow SIGHUP inside the block; all other settings need a new start."""
+    loop, asked = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_signal_handler(signal.SIGHUP, asked.set)
+    async with asyncio.TaskGroup() as group:
+        following = group.create_task(_follow(running, read, asked))
+        try:
+            yield
+        finally:
+            loop.remove_signal_handler(signal.SIGHUP)
+            following.cancel()
+
+
+async def _follow(running: Running, read: Callable[[], Settings], asked: asyncio.Event) -> None:
+    in_use = running.settings.encoder
+    while True:
+        await asked.wait()
+        asked.clear()
+        try:
+            wanted = (await asyncio.to_thread(read)).encoder
+            if wanted == in_use:
+                logger.info("encoder.unchanged", extra={"encoder": wanted.name})
+                continue
+            await running.parts.encoder.change(wanted)
+            in_use = wanted
+        except DispatcherError as error:
+            # The old one goes on; the operator corrects the file and asks again.
+            logger.warning("encoder.not_changed", extra={"why": error.message})

@@ -1,0 +1,120 @@
+"""`dispatcher replay`: stored decisions, decided again under other terms."""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from dispatcher.cli.history import entries
+from dispatcher.cli.terminal import folding_table, terminal, warn
+from dispatcher.routing.decision import Weights
+from dispatcher.settings import Settings, load_settings
+from dispatcher.tuning.comparison import Change, Comparison, Expectation, compare, where
+from dispatcher.tuning.decision_log import read_entries
+from dispatcher.tuning.replay import Terms
+from dispatcher.tuning.terms import change_terms
+
+SHOWN = 20
+"""Changed requests in the table; `--json` has all of them."""
+
+
+async def replay(
+    config: Path | None,
+    *,
+    period: tuple[str, str],
+    source: Path | None,
+    changes: Sequence[str],
+    as_json: bool,
+) -> None:
+    """Decide stored decisions again under changed terms and print what would have been different."""
+    settings = load_settings(config)
+    now = terms_of(settings)
+    proposed = change_terms(now, changes)
+    if source is not None:
+        stored = [entry.stored for entry in read_entries(source)]
+    else:
+        async with entries(settings, period) as found:
+            stored = [entry.stored async for entry in found]
+    compared = compare(stored, now, proposed)
+    if as_json:
+        sys.stdout.write(json.dumps(_document(compared, proposed), ensure_ascii=False) + "\n")
+    else:
+        _print(compared)
+
+
+def terms_of(settings: Settings) -> Terms:
+    """The terms that a dispatcher with these settings decides with."""
+    chosen = settings.routing
+    return Terms(
+        weights=Weights(similarity=chosen.similarity, success=chosen.success, headroom=chosen.headroom),
+        similarity_floor=chosen.floor,
+        composite_floor=chosen.floor,
+    )
+
+
+def _document(compared: Comparison, proposed: Terms) -> dict[str, object]:
+    return {
+        "decisions": len(compared.rows),
+        "unexplained": compared.unexplained,
+        "weights": asdict(proposed.weights),
+        "floors": {
+            "similarity": proposed.similarity_floor,
+            "composite": proposed.composite_floor,
+            "scope": proposed.scope_floor,
+        },
+        "counts": {change.value: compared.counts.get(change, 0) for change in Change},
+        "moves": [{"from": one, "to": other, "count": count} for (one, other), count in _most(compared)],
+        "before": asdict(compared.before),
+        "after": asdict(compared.after),
+        "changed": [
+            {
+                "request_id": row.stored.request_id,
+                "position": row.stored.position,
+                "text": row.stored.decision.text,
+                "change": row.change.value,
+                "from": where(row.before),
+                "to": where(row.after),
+            }
+            for row in compared.changed
+        ],
+    }
+
+
+def _print(compared: Comparison) -> None:
+    console = terminal()
+    counts = ", ".join(f"{count} {change}" for change, count in sorted(compared.counts.items()))
+    console.print(f"{len(compared.rows)} decisions: {counts or 'none'}")
+    if compared.unexplained:
+        warn(f"{compared.unexplained} decisions don't come out as recorded under their own terms; left out")
+    moves = folding_table("from", "to", "requests")
+    for (one, other), count in _most(compared):
+        moves.add_row(one, other, str(count))
+    if moves.row_count:
+        console.print(moves)
+    console.print(f"before: {_expected(compared.before)}\nafter:  {_expected(compared.after)}")
+    rows = folding_table("request", "part", "text", "from", "to")
+    for row in compared.changed[:SHOWN]:
+        rows.add_row(
+            row.stored.request_id,
+            str(row.stored.position),
+            row.stored.decision.text,
+            where(row.before),
+            where(row.after),
+        )
+    if rows.row_count:
+        console.print(rows)
+    if len(compared.changed) > SHOWN:
+        console.print(f"… and {len(compared.changed) - SHOWN} more; --json has them")
+
+
+def _most(compared: Comparison) -> list[tuple[tuple[str, str], int]]:
+    return Counter(compared.moves).most_common()
+
+
+def _expected(expectation: Expectation) -> str:
+    if expectation.success is None or expectation.load is None:
+        return "nobody was chosen"
+    chosen = f"{expectation.chosen} chosen"
+    return f"{chosen}, expected success {expectation.success:.3f}, load {expectation.load:.3f}"

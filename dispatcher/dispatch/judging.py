@@ -1,0 +1,62 @@
+"""Takes what people say about routing: checked against the request, then stored."""
+
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from dispatcher.dispatch.lifecycle.judgement import Given, Judgement, Verdict
+from dispatcher.dispatch.lifecycle.request import RequestState
+from dispatcher.errors import RequestError
+from dispatcher.identifiers import Capability
+from dispatcher.intents.plan import Intent
+from dispatcher.registry.access import Identity
+
+
+class JudgementRepository(Protocol):
+    """Where judgements are kept."""
+
+    async def record(self, given: Given) -> None:
+        """Store them; each takes the place of an earlier one of its intent."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """`known` answers with the capabilities that are registered now."""
+
+    repository: JudgementRepository
+    known: Callable[[], Container[Capability]]
+
+    async def take(self, state: RequestState, judgements: Sequence[Judgement], identity: Identity) -> None:
+        """Store judgements of a request that the identity may read.
+
+        Raises RequestError `unknown_intent`, `judged_twice`, `unknown_capability` or
+        `contradictory_feedback`; nothing was stored then.
+        """
+        positions = [one.position for one in judgements]
+        if len(set(positions)) < len(positions):
+            raise RequestError("each intent can be judged once in one message", code="judged_twice")
+        intents = {intent.position: intent for intent in state.intents}
+        for one in judgements:
+            self._check(one, intents.get(one.position))
+        given = Given(
+            request_id=state.request.request_id,
+            caller=state.request.caller,
+            given_by=identity.subject,
+            judgements=tuple(judgements),
+        )
+        await self.repository.record(given)
+
+    def _check(self, judgement: Judgement, intent: Intent | None) -> None:
+        if intent is None:
+            raise RequestError(f"the request has no intent {judgement.position}", code="unknown_intent")
+        named = judgement.capability
+        if named is None:
+            return
+        if judgement.verdict is not Verdict.WRONG_CAPABILITY or named == intent.capability:
+            raise RequestError(
+                "a capability goes with `wrong_capability`, and is another one than was chosen",
+                code="contradictory_feedback",
+            )
+        if named not in self.known():
+            raise RequestError("no agent declares this capability", code="unknown_capability")

@@ -1,0 +1,58 @@
+"""Bodies and replies about parts that people do."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dispatcher.gateway.bodies import Body, VisibleText
+from dispatcher.gateway.models import Reply
+
+
+class HandoffFilter(BaseModel):
+    """Which parts to list: open ones, the oldest first, or answered ones, the latest answer first."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    answered: bool = False
+    limit: Annotated[int, Field(ge=1, le=500)] = 50
+
+
+def handoff_parameters() -> list[dict[str, Any]]:
+    """The filter as OpenAPI query parameters."""
+    properties = HandoffFilter.model_json_schema()["properties"]
+    return [
+        {"name": name, "in": "query", "required": False, "schema": schema}
+        for name, schema in properties.items()
+    ]
+
+
+class AnswerBody(Body):
+    """What a person says to a part, for its caller."""
+
+    answer: Annotated[VisibleText, Field(max_length=16_000)]
+
+
+class HandoffReply(Reply):
+    """A part that a person does; times in milliseconds since the epoch.
+
+    `published_ms` is when the broker had its frame, null for ever where there is no broker.
+    """
+
+    task_id: str
+    request_id: str
+    caller: str
+    text: str
+    language: str
+    environment: str
+    state: Literal["open", "answered"]
+    handed_ms: int
+    published_ms: int | None
+    answer: str | None
+    answered_by: str | None
+    answered_ms: int | None
+
+
+class HandoffsReply(Reply):
+    """Parts that people do."""
+
+    handoffs: list[HandoffReply]

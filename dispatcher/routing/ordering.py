@@ -1,0 +1,137 @@
+"""In which order capabilities answer a text: the cosine under the registry's metric plus a lexical share.
+
+A text's capabilities are searched by plain cosine and lexical share, and the best `SHORTLIST` of them
+put in order by the metric, each by its best agent.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dispatcher.routing.embedder import Vectors
+from dispatcher.routing.leave_one_out import LeftOut, Registered
+from dispatcher.routing.metric import IDENTITY, Metric, fit_metric
+from dispatcher.routing.prototype import unit
+
+SHORTLIST = 32
+"""Capabilities that get their place by the metric; 16 of 150 to 199 gave the same winners (measured)."""
+BEHIND = np.float32(4.0)
+"""Taken off the scores of all others: more than a score can be."""
+SCALE_ROWS = 1024
+"""Examples, or background utterances, that the scale is the median of; of more, evenly chosen ones."""
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LexicalShares:
+    """What the best lexical match adds, in units of the scale, with examples everywhere or nowhere."""
+
+    with_examples: float
+    without: float
+
+    def between(self, part: float) -> float:
+        """The share where `part` of the capabilities, in [0, 1], gave examples."""
+        return self.without + (self.with_examples - self.without) * part
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ordering:
+    """Fitted to one state of the registry. `prototypes` are unit rows in key order, with a `reach` each.
+
+    `scale` is the median lead of the best capability over the mean of all, in cosine under the metric;
+    `worth` what the best lexical match of a text adds to its score.
+    """
+
+    metric: Metric
+    prototypes: Vectors
+    reach: Floats
+    scale: float
+    worth: float
+
+    def scores(self, vector: Vectors, cosines: Floats, lexical: Floats, starts: NDArray[np.intp]) -> Floats:
+        """Each capability's score for one text; `starts` are the places where capabilities begin.
+
+        `cosines` and `lexical`, the share that the best match of the text gets all of, are of each key.
+        """
+        totals = cosines + np.float32(self.worth) * lexical
+        found = np.maximum.reduceat(totals, starts)
+        if self.metric.matrix is None:
+            return np.asarray(found)
+        chosen = _best(found)
+        ends = np.append(starts[1:], len(totals))
+        places = np.array(
+            [starts[one] + totals[starts[one] : ends[one]].argmax() for one in chosen.tolist()], dtype=np.intp
+        )
+        fits = (self.prototypes[places] @ self.metric.turned(vector[None])[0]) * self.reach[places]
+        scores = found - BEHIND
+        scores[chosen] = fits + (totals[places] - cosines[places])
+        return np.asarray(scores)
+
+
+def fit_ordering(
+    registry: Registered, left_out: LeftOut | None, background: Vectors, shares: LexicalShares
+) -> Ordering:
+    """The ordering of a registry; the scale comes from left-out examples, or the background without any."""
+    metric = fit_metric(registry)
+    prototypes = unit(registry.totals)
+    reach = metric.reach(prototypes)
+    scale = _scale(registry, left_out, background, metric)
+    with_examples = 0 if left_out is None else left_out.owners
+    part = with_examples / max(len(registry.capabilities), 1)
+    return Ordering(
+        metric=metric,
+        prototypes=prototypes,
+        reach=reach,
+        scale=scale,
+        worth=shares.between(part) * scale,
+    )
+
+
+def empty_ordering(dimensions: int) -> Ordering:
+    """That of a registry without agents."""
+    nothing = np.zeros((0, dimensions), dtype=np.float32)
+    return Ordering(metric=IDENTITY, prototypes=nothing, reach=nothing[:, 0], scale=0.0, worth=0.0)
+
+
+def _best(scores: Floats) -> NDArray[np.intp]:
+    beyond = len(scores) - SHORTLIST
+    if beyond <= 0:
+        return np.arange(len(scores))
+    return np.argpartition(scores, beyond)[beyond:]
+
+
+def _scale(registry: Registered, left_out: LeftOut | None, background: Vectors, metric: Metric) -> float:
+    if not registry.prototypes:
+        return 0.0
+    reach = metric.reach(registry.totals)
+    if left_out is None:
+        fits = (metric.turned(background) @ registry.totals.T) * reach
+        return _lead(fits)
+    chosen = _evenly(len(left_out.vectors))
+    turned = metric.turned(left_out.vectors[chosen])
+    fits = (turned @ registry.totals.T) * reach
+    place = np.full(len(left_out.vectors), -1, dtype=np.intp)
+    place[chosen] = np.arange(len(chosen))
+    at, holder = _kept(left_out.holders, place)
+    without = registry.totals[holder] - left_out.vectors[chosen][at]
+    fits[at, holder] = np.einsum("ij,ij->i", turned[at], without) * metric.reach(without)
+    return _lead(fits)
+
+
+def _kept(
+    holders: tuple[NDArray[np.intp], NDArray[np.intp]], place: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Pairs of example and holder, as far as the example was chosen, by its place among the chosen."""
+    at, holder = holders
+    kept = place[at] >= 0
+    return place[at][kept], holder[kept]
+
+
+def _evenly(count: int) -> NDArray[np.intp]:
+    return np.linspace(0, count - 1, min(count, SCALE_ROWS)).astype(np.intp)
+
+
+def _lead(fits: Floats) -> float:
+    return float(np.median(fits.max(axis=1) - fits.mean(axis=1)))

@@ -1,0 +1,161 @@
+"""Calibrations by number: which states they go through, and what keeps them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol
+
+from dispatcher.errors import RequestError
+from dispatcher.routing.calibration import Calibration
+from dispatcher.routing.calibration_record import Recorded
+from dispatcher.routing.fitting import is_like
+
+SELF = "self"
+DISPATCHER = "dispatcher"
+"""Who makes self-calibrations and changes their state when nobody else does."""
+
+
+class State(StrEnum):
+    """What a stored calibration is used for."""
+
+    PROPOSED = "proposed"
+    SHADOW = "shadow"
+    """Asked beside the one in force; at most one of each encoder."""
+    IN_FORCE = "in_force"
+    """At most one of each encoder."""
+    RETIRED = "retired"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A calibration to be stored; `report` says how it was fitted and measured."""
+
+    recorded: Recorded
+    made_by: str
+    report: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def origin(self) -> str:
+        """`self`, `labelled` or `traffic`."""
+        kind = self.recorded.calibration.kind
+        return SELF if kind in {SELF, "reference", "uncalibrated"} else kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored(Made):
+    """One that is stored; times in milliseconds since the epoch.
+
+    `held` tells that a person put it in force, other than by approving a proposal of the dispatcher's: no
+    self-calibration takes its place.
+    """
+
+    number: int
+    state: State
+    held: bool
+    changed_by: str
+    created_ms: int
+    changed_ms: int
+
+    @property
+    def named(self) -> Calibration:
+        """The calibration as decisions name it: with its number, unless it is the registry's own."""
+        made = self.recorded.calibration
+        return made if self.origin == SELF else replace(made, kind=f"{made.kind} {self.number}")
+
+
+class Mark(NamedTuple):
+    """What changes of a stored calibration."""
+
+    number: int
+    state: State
+    held: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InUse:
+    """The encoder that is in use, and what its scores are measured with."""
+
+    encoder_id: str
+    contrast: str
+
+    def check(self, recorded: Recorded) -> None:
+        """Raise RequestError `other_encoder` or `other_contrast` for one that can't be used here."""
+        other = recorded.calibration.encoder_id
+        if other != self.encoder_id:
+            raise RequestError(
+                f"it was made with the encoder {other!r}, and {self.encoder_id!r} is in use",
+                code="other_encoder",
+            )
+        if recorded.contrast != self.contrast:
+            raise RequestError(
+                "it was made by a version that measures scores in another way; fit it again",
+                code="other_contrast",
+            )
+
+    def takes(self, recorded: Recorded) -> bool:
+        """Whether it can be used here."""
+        return recorded.calibration.encoder_id == self.encoder_id and recorded.contrast == self.contrast
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A state that a calibration should have, and who says so."""
+
+    number: int
+    state: State
+    by: str
+
+
+class CalibrationRepository(Protocol):
+    """Where calibrations are kept. Every method is atomic and durable when it returns."""
+
+    async def marks(self, encoder_id: str) -> Sequence[Mark]:
+        """Those in force and in shadow of one encoder: a short query, asked every second by every replica."""
+        ...
+
+    async def read(self, number: int) -> Stored | None:
+        """One of them."""
+        ...
+
+    async def list(self, limit: int) -> Sequence[Stored]:
+        """The newest ones, newest first."""
+        ...
+
+    async def propose(self, made: Made) -> int:
+        """Store it as proposed; the number it got, counted from 1."""
+        ...
+
+    async def propose_once(self, made: Made) -> None:
+        """Store a self-calibration as proposed, unless one like it of that registry version is stored.
+
+        Older proposals of the dispatcher for the encoder are retired.
+        """
+        ...
+
+    async def supersede(self, expected: int | None, made: Made) -> bool:
+        """Put a self-calibration in force in place of the `expected` one; False, and nothing, if it isn't.
+
+        A few of those that were in force before are kept.
+        """
+        ...
+
+    async def change(self, wanted: Wanted, in_use: InUse) -> Stored:
+        """Put a calibration into another state; what is in its place gives way.
+
+        Raises RequestError `not_found`, or as `InUse.check` does for one to be used.
+        """
+        ...
+
+
+def is_repeated(made: Made, stored: Stored) -> bool:
+    """Whether a self-calibration was stored before, in whatever state it is now."""
+    new, old = made.recorded, stored.recorded
+    if (new.contrast, new.calibration.registry_version) != (old.contrast, old.calibration.registry_version):
+        return False
+    return stored.origin == SELF and is_like(new.calibration, old.calibration)
+
+
+def is_held(stored: Stored, wanted: State) -> bool:
+    """Whether a person holds it in force with this; approving what the dispatcher proposed does not."""
+    is_approval = stored.origin == SELF and stored.state in {State.PROPOSED, State.SHADOW}
+    return wanted is State.IN_FORCE and not is_approval

@@ -1,0 +1,210 @@
+"""Calibrations by number in SQL."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from sqlalchemy import RowMapping, delete, func, insert, select, text, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dispatcher.errors import RequestError
+from dispatcher.routing.calibration_record import calibration_document, read_calibration
+from dispatcher.routing.stored_calibration import (
+    DISPATCHER,
+    SELF,
+    InUse,
+    Made,
+    Mark,
+    State,
+    Stored,
+    Wanted,
+    is_held,
+    is_repeated,
+)
+from dispatcher.store.column import now_ms
+from dispatcher.store.engine import Database
+from dispatcher.store.tables import calibrations
+
+SUPERSEDED_KEPT = 20
+"""Self-calibrations of one encoder that were in force before: each change of the registry makes one."""
+_LOCK = text("SELECT pg_advisory_xact_lock(hashtext('calibrations'), 0)")
+_ACTIVE = (State.IN_FORCE, State.SHADOW)
+_GIVES_WAY = {State.IN_FORCE: State.RETIRED, State.SHADOW: State.PROPOSED}
+"""What becomes of the one whose place is taken."""
+
+
+class SqlCalibrations:
+    """Implements `routing.stored_calibration.CalibrationRepository`.
+
+    Who writes has the table to itself, so that numbers have no gaps and a state is not given twice.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def marks(self, encoder_id: str) -> Sequence[Mark]:
+        """See `CalibrationRepository.marks`."""
+        query = (
+            select(calibrations.c.number, calibrations.c.state, calibrations.c.held)
+            .where(calibrations.c.encoder_id == encoder_id, calibrations.c.state.in_(_ACTIVE))
+            .order_by(calibrations.c.number)
+        )
+        async with self._database.asking() as connection:
+            found = (await connection.execute(query)).all()
+        return tuple(Mark(number, State(state), held) for number, state, held in found)
+
+    async def read(self, number: int) -> Stored | None:
+        """See `CalibrationRepository.read`."""
+        async with self._database.asking() as connection:
+            return await _find(connection, number)
+
+    async def list(self, limit: int) -> Sequence[Stored]:
+        """See `CalibrationRepository.list`."""
+        query = select(calibrations).order_by(calibrations.c.number.desc()).limit(limit)
+        async with self._database.asking() as connection:
+            return tuple(map(_to_stored, (await connection.execute(query)).mappings()))
+
+    async def propose(self, made: Made) -> int:
+        """See `CalibrationRepository.propose`."""
+        async with self._changing() as connection:
+            return await _add(connection, made, State.PROPOSED)
+
+    async def propose_once(self, made: Made) -> None:
+        """See `CalibrationRepository.propose_once`."""
+        async with self._changing() as connection:
+            stored = await _own(connection, made.recorded.calibration.encoder_id)
+            if any(is_repeated(made, one) for one in stored):
+                return
+            for older in stored:
+                if older.state is State.PROPOSED and older.changed_by == DISPATCHER:
+                    await _set(connection, older.number, State.RETIRED, DISPATCHER)
+            await _add(connection, made, State.PROPOSED)
+
+    async def supersede(self, expected: int | None, made: Made) -> bool:
+        """See `CalibrationRepository.supersede`."""
+        encoder_id = made.recorded.calibration.encoder_id
+        async with self._changing() as connection:
+            if await _in_state(connection, encoder_id, State.IN_FORCE) != expected:
+                return False
+            if expected is not None:
+                await _set(connection, expected, State.RETIRED, DISPATCHER)
+            await _add(connection, made, State.IN_FORCE)
+            await _forget_superseded(connection, encoder_id)
+        return True
+
+    async def change(self, wanted: Wanted, in_use: InUse) -> Stored:
+        """See `CalibrationRepository.change`."""
+        async with self._changing() as connection:
+            stored = await _find(connection, wanted.number)
+            if stored is None:
+                raise RequestError("There is no calibration of this number.", code="not_found")
+            if wanted.state in _GIVES_WAY:
+                in_use.check(stored.recorded)
+                await _give_way(connection, stored, wanted)
+            if wanted.state is not stored.state:
+                held = is_held(stored, wanted.state)
+                await _set(connection, stored.number, wanted.state, wanted.by, held=held)
+            changed = await _find(connection, wanted.number)
+        return changed or stored
+
+    @asynccontextmanager
+    async def _changing(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction beside which nobody else's changes calibrations."""
+        async with self._database.writing() as connection:
+            if self._database.is_postgres:
+                await connection.execute(_LOCK)
+            yield connection
+
+
+async def _find(connection: AsyncConnection, number: int) -> Stored | None:
+    found = await connection.execute(select(calibrations).where(calibrations.c.number == number))
+    row = found.mappings().first()
+    return None if row is None else _to_stored(row)
+
+
+async def _own(connection: AsyncConnection, encoder_id: str) -> Sequence[Stored]:
+    """The self-calibrations of an encoder."""
+    query = select(calibrations).where(calibrations.c.encoder_id == encoder_id, calibrations.c.origin == SELF)
+    return tuple(map(_to_stored, (await connection.execute(query)).mappings()))
+
+
+async def _in_state(connection: AsyncConnection, encoder_id: str, state: State) -> int | None:
+    query = select(calibrations.c.number).where(
+        calibrations.c.encoder_id == encoder_id, calibrations.c.state == state
+    )
+    found: int | None = (await connection.execute(query)).scalar_one_or_none()
+    return found
+
+
+async def _add(connection: AsyncConnection, made: Made, state: State) -> int:
+    newest = (await connection.execute(select(func.max(calibrations.c.number)))).scalar_one()
+    number: int = (newest or 0) + 1
+    await connection.execute(
+        insert(calibrations).values(
+            number=number,
+            encoder_id=made.recorded.calibration.encoder_id,
+            origin=made.origin,
+            state=state,
+            document=calibration_document(made.recorded),
+            report=dict(made.report),
+            held=False,
+            made_by=made.made_by,
+            changed_by=made.made_by,
+            created_ms=now_ms(),
+            changed_ms=now_ms(),
+        )
+    )
+    return number
+
+
+async def _set(
+    connection: AsyncConnection, number: int, state: State, by: str, *, held: bool = False
+) -> None:
+    changed = {"state": state, "changed_by": by, "held": held, "changed_ms": now_ms()}
+    await connection.execute(update(calibrations).where(calibrations.c.number == number).values(changed))
+
+
+async def _give_way(connection: AsyncConnection, stored: Stored, wanted: Wanted) -> None:
+    encoder_id = stored.recorded.calibration.encoder_id
+    taken = await _in_state(connection, encoder_id, wanted.state)
+    if taken is not None and taken != stored.number:
+        await _set(connection, taken, _GIVES_WAY[wanted.state], wanted.by)
+
+
+async def _forget_superseded(connection: AsyncConnection, encoder_id: str) -> None:
+    superseded = (
+        select(calibrations.c.number)
+        .where(
+            calibrations.c.encoder_id == encoder_id,
+            calibrations.c.origin == SELF,
+            calibrations.c.state == State.RETIRED,
+            calibrations.c.changed_by == DISPATCHER,
+        )
+        .order_by(calibrations.c.number.desc())
+        .offset(SUPERSEDED_KEPT)
+        .limit(1)
+    )
+    last = (await connection.execute(superseded)).scalar_one_or_none()
+    if last is not None:
+        await connection.execute(
+            delete(calibrations).where(
+                calibrations.c.encoder_id == encoder_id,
+                calibrations.c.origin == SELF,
+                calibrations.c.state == State.RETIRED,
+                calibrations.c.changed_by == DISPATCHER,
+                calibrations.c.number <= last,
+            )
+        )
+
+
+def _to_stored(row: RowMapping) -> Stored:
+    return Stored(
+        recorded=read_calibration(row["document"]),
+        number=row["number"],
+        state=State(row["state"]),
+        held=row["held"],
+        report=row["report"],
+        made_by=row["made_by"],
+        changed_by=row["changed_by"],
+        created_ms=row["created_ms"],
+        changed_ms=row["changed_ms"],
+    )

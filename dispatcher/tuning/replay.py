@@ -1,0 +1,191 @@
+"""Stored decisions decided again under other weights, floors or calibration: what would have changed.
+
+A decision keeps every candidate with its factors and the reason why it was left out. What depends on
+the moment (grants, hours, health, who was tried) stays as it was recorded; scope, load, floors and the
+choice are worked out anew with the rules of `routing`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dispatcher.dispatch.fallback import REASON as FALLBACK
+from dispatcher.errors import ConfigurationError
+from dispatcher.identifiers import AgentId, Capability, RequestId
+from dispatcher.routing.calibration import Calibration
+from dispatcher.routing.decision import Advice, Candidate, Decision, Outcome, Rejection, Weights
+from dispatcher.routing.policy import highest_score
+from dispatcher.routing.score import composite
+from dispatcher.routing.slots import Key
+
+RECORDED = frozenset(
+    {
+        Rejection.NOT_GRANTED,
+        Rejection.ENVIRONMENT,
+        Rejection.HOURS,
+        Rejection.PAYLOAD_SIZE,
+        Rejection.OFFLINE,
+        Rejection.DRAINING,
+        Rejection.ALREADY_TRIED,
+    }
+)
+"""Reasons that other terms would not have changed."""
+PRECISION = 1e-9
+"""Loads are stored as 1 - headroom; a load at the limit itself counts as reached."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What decisions are made with; shares and floors in [0, 1].
+
+    `scope_floor` None keeps each decision's own; a `calibration` brings its own floor and curve, and
+    raises ConfigurationError at a decision made with another encoder.
+    """
+
+    weights: Weights = field(default_factory=Weights)
+    similarity_floor: float = 0.35
+    composite_floor: float = 0.35
+    saturation: float = 0.9
+    scope_floor: float | None = None
+    calibration: Calibration | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """One decision as it was recorded, for one intent of one request."""
+
+    request_id: RequestId
+    position: int
+    recorded_ms: int
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Who took an intent, or why nobody did; `success` and `load` are the chosen agent's, in [0, 1]."""
+
+    outcome: Outcome
+    reason: str
+    capability: Capability | None
+    agent_id: AgentId | None = None
+    score: float | None = None
+    success: float | None = None
+    load: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Contender:
+    key: Key
+    score: float
+    is_suspect: bool
+    record: Candidate
+
+
+def as_recorded(decision: Decision) -> Choice:
+    """What was decided then."""
+    chosen = next((one for one in decision.candidates if one.rejection is None), None)
+    return _choice(decision.outcome, decision.reason, decision.capability, chosen)
+
+
+def decide_again(decision: Decision, terms: Terms) -> Choice:
+    """What would have been decided under these terms.
+
+    An agent that was not looked at because the intent was out of scope is taken to have been able. What
+    a person was asked about, and what the fallback capability got, stays as it was.
+    """
+    if decision.outcome is Outcome.CLARIFY or decision.reason == FALLBACK:
+        return as_recorded(decision)
+    group = [one for one in decision.candidates if one.rejection is not Rejection.OTHER_CAPABILITY]
+    if not group or any(one.rejection is Rejection.NOT_GRANTED for one in group):
+        return as_recorded(decision)
+    if not _in_scope(decision, terms):
+        reason = Rejection.BELOW_SCOPE_FLOOR.value
+        is_with_people = decision.outcome is Outcome.HANDED_OFF
+        outcome = Outcome.HANDED_OFF if is_with_people else Outcome.OUT_OF_SCOPE
+        return _choice(outcome, reason, decision.capability, None)
+    able = [one for one in group if one.rejection not in RECORDED]
+    if not able:
+        # It was out of reach then, and is so now: the last step of the funnel that left one out.
+        order = tuple(Rejection)
+        reason = max((one.rejection for one in group if one.rejection), key=order.index).value
+        return _choice(Outcome.UNAVAILABLE, reason, decision.capability, None)
+    return _pick(decision, able, terms)
+
+
+def is_named(decision: Decision) -> bool:
+    """Whether the caller named the capability: no text was ranked, and no floor applies."""
+    return decision.scope_score == 0.0 and decision.scope_floor == 0.0
+
+
+def contrast(decision: Decision) -> float:
+    """What was taken off every cosine of this text."""
+    return max((one.cosine for one in decision.candidates), default=0.0) - decision.scope_score
+
+
+def _in_scope(decision: Decision, terms: Terms) -> bool:
+    if is_named(decision) or Advice.CHOICE in decision.advice:
+        return True
+    calibration = terms.calibration
+    if calibration is None:
+        floor = decision.scope_floor if terms.scope_floor is None else terms.scope_floor
+        return decision.scope_score >= floor and decision.similarity >= terms.similarity_floor
+    if calibration.encoder_id != decision.encoder_id:
+        raise ConfigurationError(
+            f"the calibration is for encoder {calibration.encoder_id!r}, "
+            f"decisions were made with {decision.encoder_id!r}"
+        )
+    score = np.array([decision.scope_score])
+    own = calibration.floor_of(decision.capability)
+    floor = own if terms.scope_floor is None else terms.scope_floor
+    similar = float(calibration.similarity(score)[0])
+    return decision.scope_score >= floor and similar >= terms.similarity_floor
+
+
+def _pick(decision: Decision, able: Sequence[Candidate], terms: Terms) -> Choice:
+    free = [one for one in able if _load(one) < terms.saturation - PRECISION]
+    floor = terms.composite_floor if free else 0.0
+    contenders = [_contender(decision, one, terms) for one in free or able]
+    chosen = highest_score(contenders, floor)
+    if chosen is None:
+        reason = Rejection.BELOW_COMPOSITE_FLOOR.value
+        return _choice(Outcome.UNAVAILABLE, reason, decision.capability, None)
+    reason = "highest_score" if free else "least_bad_of_saturated"
+    record = chosen.record._replace(score=chosen.score)
+    return _choice(Outcome.SELECTED, reason, record.capability, record)
+
+
+def _contender(decision: Decision, one: Candidate, terms: Terms) -> _Contender:
+    similarity = one.similarity
+    if terms.calibration is not None and not is_named(decision):
+        similarity = float(terms.calibration.similarity(np.array([one.cosine - contrast(decision)]))[0])
+    return _Contender(
+        key=Key(one.capability, one.agent_id),
+        score=composite(terms.weights, similarity, one.success, one.headroom),
+        is_suspect=_was_passed_over(decision, one),
+        record=one,
+    )
+
+
+def _was_passed_over(decision: Decision, one: Candidate) -> bool:
+    """Whoever lost with the better score sent no heartbeats: the only thing that goes before the score."""
+    is_outranked = one.rejection is Rejection.OUTRANKED
+    return is_outranked and decision.score is not None and one.score > decision.score
+
+
+def _load(one: Candidate) -> float:
+    return 1.0 - one.headroom
+
+
+def _choice(outcome: Outcome, reason: str, capability: Capability | None, chosen: Candidate | None) -> Choice:
+    if chosen is None:
+        return Choice(outcome=outcome, reason=reason, capability=capability)
+    return Choice(
+        outcome=outcome,
+        reason=reason,
+        capability=chosen.capability,
+        agent_id=chosen.agent_id,
+        score=chosen.score,
+        success=chosen.success,
+        load=_load(chosen),
+    )

@@ -1,0 +1,174 @@
+"""Looking back at what a real dispatcher decided, while it runs."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from dispatcher.cli.period import read_time
+from dispatcher.errors import ConfigurationError
+from dispatcher.tuning.decision_log import read_entries
+from tests.scenario.program import Program, dispatcher, run
+
+NOW = datetime(2026, 11, 8, 12, 0, tzinfo=UTC)
+TEXTS = ("我的订单到哪一步了？", "有什么优惠活动吗", "where is my order", "how tall is mount everest")
+
+
+@pytest.fixture(scope="module")
+def variables(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    return {"DISPATCHER_DATA_DIR": str(folder), "DISPATCHER_ENCODER__NAME": "hashing"}
+
+
+@pytest.fixture(scope="module")
+def url(variables):
+    """A running dispatcher."""
+    agents = ("--agent", "agents.order:agent", "--agent", "agents.promotion:agent")
+    start = dispatcher("run", "--development", "--port", "0", *agents)
+    with Program(*start, variables=variables) as program:
+        yield program.wait_for(r"listening on (http://\S+)")[1]
+
+
+@pytest.fixture(scope="module")
+def decided(url):
+    """What it answered TEXTS."""
+    answers = []
+    for text in TEXTS:
+        body = json.dumps({"message": text})
+        answer = run("curl", "-sf", f"{url}/v1/chat", "-H", "Content-Type: application/json", "-d", body)
+        answers.append(json.loads(answer.stdout))
+    return answers
+
+
+@pytest.fixture
+def command(decided, variables):
+    return lambda *arguments: run(*dispatcher(*arguments), variables=variables)
+
+
+def test_nothing_changes_under_the_terms_in_force(command, decided):
+    result = command("replay", "--json")
+
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert report["decisions"] == sum(len(answer["parts"]) for answer in decided)
+    assert (report["unexplained"], report["changed"], report["moves"]) == (0, [], [])
+    assert report["before"] == report["after"]
+
+
+def test_a_floor_of_one_refuses_everybody_and_the_table_says_whom(command, decided):
+    report = json.loads(command("replay", "--json", "--set", "similarity_floor=1").stdout)
+    table = command("replay", "--set", "similarity_floor=1").stdout
+
+    served = [part for answer in decided for part in answer["parts"] if part["agent_id"]]
+    assert served
+    assert report["counts"]["refused"] == len(served)
+    assert {move["to"] for move in report["moves"]} == {"out_of_scope"}
+    assert "nobody was chosen" in table
+    assert served[0]["intent"] in table
+
+
+def test_what_is_exported_replays_the_same_without_the_database(command, tmp_path):
+    file = tmp_path / "decisions.jsonl"
+
+    exported = command("export", "decisions", "--out", str(file))
+    again = command("replay", "--json", "--from", str(file), "--set", "weights.similarity=0.1")
+
+    assert exported.returncode == 0, exported.stderr
+    assert {entry.decision.text for entry in read_entries(file)}
+    direct = command("replay", "--json", "--set", "weights.similarity=0.1")
+    assert json.loads(again.stdout) == json.loads(direct.stdout)
+
+
+def test_parquet_holds_the_same_decisions(command, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    lines, table = tmp_path / "decisions.jsonl", tmp_path / "decisions.parquet"
+    command("export", "decisions", "--out", str(lines))
+
+    written = command("export", "decisions", "--out", str(table), "--format", "parquet")
+
+    assert written.returncode == 0, written.stderr
+    frame = pandas.read_parquet(table)
+    assert list(frame.document) == lines.read_text(encoding="utf-8").splitlines(keepends=True)
+    assert set(frame.outcome) <= {"selected", "out_of_scope"}
+
+
+def test_nothing_is_overwritten_and_no_time_means_nothing(command, tmp_path):
+    file = tmp_path / "decisions.jsonl"
+    file.write_text("mine", encoding="utf-8")
+
+    refused = command("export", "decisions", "--out", str(file))
+    empty = command("replay", "--json", "--until", "2020-01-01")
+
+    assert (refused.returncode, file.read_text(encoding="utf-8")) == (1, "mine")
+    assert json.loads(empty.stdout)["decisions"] == 0
+
+
+def test_unsure_texts_are_offered_for_labelling_with_what_was_near(command, tmp_path):
+    file = tmp_path / "unsure.jsonl"
+
+    written = command("export", "unsure", "--out", str(file), "--margin", "2", "--height", "2")
+
+    assert written.returncode == 0, written.stderr
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert rows
+    for row in rows:
+        assert row["agents"] is None
+        assert row["options"][0]["cosine"] == max(one["cosine"] for one in row["options"])
+
+
+def test_feedback_becomes_rows_of_an_evaluation_set(command, decided, tmp_path, url):
+    first = decided[0]
+    body = json.dumps({"judgements": [{"position": 0, "verdict": "out_of_scope"}]})
+    path = f"{url}/v1/requests/{first['request_id']}/feedback"
+    assert run("curl", "-sf", path, "-H", "Content-Type: application/json", "-d", body).returncode == 0
+    file = tmp_path / "labelled.jsonl"
+
+    written = command("export", "labelled", "--out", str(file))
+
+    assert written.returncode == 0, written.stderr
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert rows == [{"text": first["parts"][0]["intent"], "lang": "zh", "agents": []}]
+
+
+def test_registry_and_feedback_are_an_evaluation_set(command, tmp_path):
+    folder = tmp_path / "ours"
+    folder.mkdir()
+    request = {"text": "where is my order", "lang": "en", "agents": ["order.query"]}
+    (folder / "eval.jsonl").write_text(json.dumps(request) + "\n", encoding="utf-8")
+
+    exported = command("export", "agents", "--out", str(folder / "agents.jsonl"))
+    measured = command("eval", str(folder), "--json")
+
+    assert exported.returncode == 0, exported.stderr
+    assert measured.returncode == 0, measured.stderr
+    assert json.loads(measured.stdout.splitlines()[-1])["counts"]["top1"] == 1
+
+
+def test_refused_texts_are_grouped(command, decided):
+    shown = command("gaps", "--least", "1")
+
+    refused = [part["intent"] for one in decided for part in one["parts"] if part["status"] == "out_of_scope"]
+    assert refused
+    assert shown.stdout.startswith(f"{len(refused)} texts were refused"), shown.stderr
+    assert all(text in shown.stdout for text in refused)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("0m", NOW),
+        ("7d", datetime(2026, 11, 1, 12, 0, tzinfo=UTC)),
+        ("2w", datetime(2026, 10, 25, 12, 0, tzinfo=UTC)),
+        ("36h", datetime(2026, 11, 7, 0, 0, tzinfo=UTC)),
+        ("2026-11-01", datetime(2026, 11, 1, tzinfo=UTC)),
+        ("2026-11-01T08:00+08:00", datetime(2026, 11, 1, tzinfo=UTC)),
+    ],
+)
+def test_times_are_read_as_they_are_typed(text, moment):
+    assert read_time(text, NOW) == moment.timestamp() * 1000
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "7", "7y", "-7d", "2026-13-01", "7d ago"])
+def test_what_is_no_time_is_refused(text):
+    with pytest.raises(ConfigurationError, match="is no time"):
+        read_time(text, NOW)

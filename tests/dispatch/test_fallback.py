@@ -1,0 +1,49 @@
+"""What a refused decision becomes."""
+
+from dataclasses import replace
+
+import pytest
+
+from dispatcher.dispatch.fallback import BELOW_BAR, REASON, handed_over, instead
+from dispatcher.identifiers import Capability
+from dispatcher.routing.decision import Outcome
+from tests.dispatch.builders import decision
+
+REFUSED = replace(
+    decision(None, Outcome.OUT_OF_SCOPE), reason="below_scope_floor", scope_score=0.1, advice=("split",)
+)
+SAFETY_NET = Capability("ask.anything")
+
+
+def test_what_a_person_does_keeps_the_reason_why_nobody_else_can() -> None:
+    over = handed_over(REFUSED)
+
+    assert over == replace(REFUSED, outcome=Outcome.HANDED_OFF)
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"), [("below_scope_floor", BELOW_BAR), ("not_granted", "not_granted")]
+)
+def test_a_description_that_is_not_clear_enough_is_what_was_decided_on(reason: str, told: str) -> None:
+    over = handed_over(replace(REFUSED, reason=reason), "somebody who sings")
+
+    assert (over.outcome, over.reason, over.text) == (Outcome.HANDED_OFF, told, "somebody who sings")
+
+
+def test_the_fallback_capability_gets_it_with_the_texts_own_scope() -> None:
+    found = replace(decision("net"), capability=SAFETY_NET, scope_score=0.0, scope_floor=0.0)
+
+    made = instead(REFUSED, found)
+
+    assert (made.agent_id, made.capability, made.reason) == ("net", SAFETY_NET, REASON)
+    assert (made.scope_score, made.scope_floor, made.advice) == (0.1, 0.2, ("split",))
+
+
+def test_where_its_agents_are_down_that_is_told() -> None:
+    made = instead(REFUSED, replace(decision(None, Outcome.UNAVAILABLE), reason="offline"))
+
+    assert (made.outcome, made.reason) == (Outcome.UNAVAILABLE, "offline")
+
+
+def test_without_a_grant_for_it_the_text_stays_out_of_scope() -> None:
+    assert instead(REFUSED, decision(None, Outcome.OUT_OF_SCOPE)) is REFUSED

@@ -1,0 +1,72 @@
+import pytest
+
+from dispatcher.dispatch.judging import Judging
+from dispatcher.dispatch.lifecycle.judgement import Judgement, Verdict
+from dispatcher.dispatch.lifecycle.request import RequestStatus
+from dispatcher.errors import RequestError
+from dispatcher.identifiers import Capability
+from dispatcher.registry.access import Identity, Role
+from tests.gateway.stubs import request_state
+
+ORDER, REFUND = Capability("order.query"), Capability("refund")
+RIGHT = Judgement(position=0, verdict=Verdict.RIGHT)
+
+
+class Kept:
+    """Implements `JudgementRepository`."""
+
+    def __init__(self):
+        self.given = []
+
+    async def record(self, given):
+        self.given.append(given)
+
+
+@pytest.fixture
+def kept():
+    return Kept()
+
+
+@pytest.fixture
+def take(kept):
+    judging = Judging(repository=kept, known=lambda: {ORDER, REFUND})
+    state = request_state("r1", "alice", RequestStatus.COMPLETED)
+
+    async def call(*judgements):
+        await judging.take(state, judgements, Identity(role=Role.ADMIN, subject="boss"))
+
+    return call
+
+
+async def test_what_is_said_is_kept_for_the_requests_caller_with_who_said_it(take, kept):
+    wrong = Judgement(position=0, verdict=Verdict.WRONG_CAPABILITY, capability=REFUND)
+
+    await take(wrong)
+
+    (given,) = kept.given
+    assert (given.request_id, given.caller, given.given_by) == ("r1", "alice", "boss")
+    assert given.judgements == (wrong,)
+
+
+@pytest.mark.parametrize(
+    ("judgements", "code"),
+    [
+        ([RIGHT, RIGHT], "judged_twice"),
+        ([Judgement(position=7, verdict=Verdict.RIGHT)], "unknown_intent"),
+        ([Judgement(position=0, verdict=Verdict.RIGHT, capability=REFUND)], "contradictory_feedback"),
+        (
+            [Judgement(position=0, verdict=Verdict.WRONG_CAPABILITY, capability=ORDER)],
+            "contradictory_feedback",
+        ),
+        (
+            [Judgement(position=0, verdict=Verdict.WRONG_CAPABILITY, capability=Capability("unheard.of"))],
+            "unknown_capability",
+        ),
+    ],
+)
+async def test_what_can_not_be_so_is_refused_and_nothing_is_kept(take, kept, judgements, code):
+    with pytest.raises(RequestError) as refusal:
+        await take(*judgements)
+
+    assert refusal.value.error_code == code
+    assert kept.given == []

@@ -1,0 +1,64 @@
+"""Answers to "which one?"."""
+
+import pytest
+
+from dispatcher.identifiers import Capability
+from dispatcher.intents.option_reply import meant_option, named_option
+
+ORDER, PARCEL, REFUND = OPTIONS = tuple(map(Capability, ("order.query", "parcel.track", "refund.apply")))
+
+
+@pytest.mark.parametrize(
+    ("message", "place"),
+    [
+        ("1", 0),
+        (" 2. ", 1),
+        ("３", 2),
+        ("第二个", 1),
+        ("选1", 0),
+        ("选项三", 2),
+        ("一", 0),
+        ("两", 1),
+        ("第一个吧。", 0),
+        ("the second one", 1),
+        ("Option 3", 2),
+        ("no. 2", 1),
+        ("#1", 0),
+        ("first!", 0),
+        ("2nd", 1),
+        ("parcel.track", 1),
+        ("REFUND.apply", 2),
+    ],
+)
+def test_a_number_or_a_name_says_which(message: str, place: int) -> None:
+    assert named_option(message, OPTIONS) == place
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["4", "第九个", "12", "0", "", "?", "1 个月", "one more thing", "parcel", "the", "查一下 1 号订单"],
+)
+def test_anything_else_names_none(message: str) -> None:
+    assert named_option(message, OPTIONS) is None
+
+
+def test_a_number_beyond_two_options_is_none() -> None:
+    assert named_option("third", OPTIONS[:2]) is None
+
+
+def test_a_short_message_means_the_one_option_it_is_clearly_near_to() -> None:
+    assert meant_option("the parcel", [PARCEL], OPTIONS) == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "near"),
+    [
+        ("the parcel", []),
+        ("the parcel", [PARCEL, ORDER]),
+        ("a joke", [Capability("joke.tell")]),
+        ("x" * 65, [PARCEL]),
+        ("  ", [PARCEL]),
+    ],
+)
+def test_what_is_unclear_foreign_or_long_means_none(message: str, near: list[Capability]) -> None:
+    assert meant_option(message, near, OPTIONS) is None

@@ -1,0 +1,101 @@
+"""Which calibrations can be used here, which were stored before, and which a person holds in force."""
+
+from dataclasses import replace
+
+import pytest
+
+from dispatcher.errors import RequestError
+from dispatcher.routing.calibration import Calibration
+from dispatcher.routing.calibration_record import Recorded
+from dispatcher.routing.curve import Curve
+from dispatcher.routing.stored_calibration import InUse, Made, State, Stored, is_held, is_repeated
+
+OWN = Calibration(
+    encoder_id="e", registry_version=3, kind="self", floor=0.2, curve=Curve(slope=10.0, intercept=-2.0)
+)
+HERE = InUse(encoder_id="e", contrast="c")
+
+
+def stored(calibration=OWN, state=State.PROPOSED, contrast="c") -> Stored:
+    return Stored(
+        recorded=Recorded(calibration=calibration, contrast=contrast),
+        made_by="dispatcher",
+        number=4,
+        state=state,
+        held=False,
+        changed_by="dispatcher",
+        created_ms=1,
+        changed_ms=2,
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "origin", "named"),
+    [
+        ("self", "self", "self"),
+        ("reference", "self", "reference"),
+        ("uncalibrated", "self", "uncalibrated"),
+        ("labelled", "labelled", "labelled 4"),
+        ("traffic", "traffic", "traffic 4"),
+    ],
+)
+def test_a_decision_names_the_number_unless_it_is_the_registrys_own(kind, origin, named):
+    one = stored(replace(OWN, kind=kind))
+
+    assert (one.origin, one.named.kind) == (origin, named)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "code"),
+    [
+        (Recorded(calibration=replace(OWN, encoder_id="other"), contrast="c"), "other_encoder"),
+        (Recorded(calibration=OWN, contrast="older"), "other_contrast"),
+    ],
+)
+def test_one_whose_scores_mean_something_else_is_refused(recorded, code):
+    assert not HERE.takes(recorded)
+    with pytest.raises(RequestError) as refused:
+        HERE.check(recorded)
+    assert refused.value.error_code == code
+
+
+def test_one_of_this_encoder_is_taken():
+    HERE.check(stored().recorded)
+
+    assert HERE.takes(stored().recorded)
+
+
+def _made(**changes) -> Made:
+    calibration = replace(OWN, **changes)
+    return Made(recorded=Recorded(calibration=calibration, contrast="c"), made_by="dispatcher")
+
+
+def test_one_of_the_same_registry_that_decides_alike_is_repeated_in_whatever_state_it_is():
+    assert is_repeated(_made(floor=0.2 + 1e-9), stored(state=State.RETIRED))
+
+
+@pytest.mark.parametrize(
+    ("made", "known"),
+    [
+        (_made(registry_version=4), stored()),
+        (_made(floor=0.25), stored()),
+        (_made(), stored(contrast="older")),
+        (_made(), stored(replace(OWN, kind="labelled"))),
+    ],
+)
+def test_any_other_is_new(made, known):
+    assert not is_repeated(made, known)
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "wanted", "held"),
+    [
+        ("self", State.PROPOSED, State.IN_FORCE, False),
+        ("self", State.SHADOW, State.IN_FORCE, False),
+        ("self", State.RETIRED, State.IN_FORCE, True),
+        ("labelled", State.PROPOSED, State.IN_FORCE, True),
+        ("labelled", State.IN_FORCE, State.RETIRED, False),
+    ],
+)
+def test_approving_a_proposal_of_the_dispatchers_holds_nothing(kind, before, wanted, held):
+    assert is_held(stored(replace(OWN, kind=kind), before), wanted) is held

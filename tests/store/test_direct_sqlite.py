@@ -1,0 +1,47 @@
+import asyncio
+import sqlite3
+import threading
+from pathlib import Path
+
+from dispatcher.clock import SystemClock
+from dispatcher.store.direct_sqlite import SqliteWriter
+from dispatcher.store.engine import Database, connect_sqlite, open_engine
+
+LIMIT_S = 5
+
+
+class HeldUp:
+    """Connects when the test says."""
+
+    def __init__(self) -> None:
+        self.is_asked, self.may_go_on = threading.Event(), threading.Event()
+
+    def __call__(self, database: Database) -> sqlite3.Connection:
+        self.is_asked.set()
+        self.may_go_on.wait(LIMIT_S)
+        return connect_sqlite(database)
+
+
+async def test_the_turn_of_a_cancelled_caller_lasts_until_its_thread_is_done(tmp_path: Path):
+    connect = HeldUp()
+
+    async with open_engine(f"sqlite:///{tmp_path / 'ledger.db'}") as database:
+        writer = SqliteWriter(database, connect)
+        async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
+            caller = group.create_task(writer.read_now())
+            await asyncio.to_thread(connect.is_asked.wait, LIMIT_S)
+            caller.cancel()
+            await asyncio.wait([caller])
+
+            following = group.create_task(database.take_turn())
+            await SystemClock().sleep(0)
+            has_begun_early = following.done()
+            connect.may_go_on.set()
+            await following
+            database.end_turn()
+        later_ms = await writer.read_now()
+        await writer.close()
+
+    assert caller.cancelled()
+    assert not has_begun_early
+    assert later_ms > 0
