@@ -205,7 +205,8 @@ def score_bars(title: str, rows: Sequence[Mapping[str, object]], shares: Sequenc
         for bar, alpha in zip(drawn, alphas, strict=True):
             bar.set_alpha(alpha)
     chosen = [at for at, alpha in enumerate(alphas) if alpha == 1.0]
-    axes.plot(left[chosen] + 0.03, chosen, "k*", markersize=11, label="chosen")
+    if chosen:
+        axes.plot(left[chosen] + 0.03, chosen, "k*", markersize=11, label="chosen")
     axes.invert_yaxis()
     axes.set_title(title, fontsize=11, loc="left")
     _finish(axes, x, Axis(name=""))

@@ -81,7 +81,9 @@ def test_without_rows_it_shows_what_self_calibration_gives_and_proposes_nothing(
     assert json.loads(said("calibrations", "list", "--json")) == before
     (own,) = [one for one in before["calibrations"] if one["state"] == "in_force"]
     assert (own["number"], own["origin"]) == (shown["in_force"], "self")
-    assert own["scope_floor"] == pytest.approx(shown["self"]["scope_floor"])
+    # In force, or proposed where it would refuse clearly more of the examples: stored by the dispatcher.
+    stored = {one["scope_floor"] for one in before["calibrations"] if one["made_by"] == "dispatcher"}
+    assert any(floor == pytest.approx(shown["self"]["scope_floor"]) for floor in stored)
 
 
 def test_a_fit_is_proposed_tried_in_shadow_put_in_force_and_taken_back(said, url, labelled):

@@ -62,7 +62,12 @@ def decision(agent_id: str | None, outcome: Outcome = Outcome.SELECTED) -> Decis
 
 
 class Agents:
-    """A `Choose` over a fixed list: the first agent not tried yet, else the first, else nobody."""
+    """A `Choose` over a fixed list: the first agent not tried yet, else the first, else nobody.
+
+    It is asked for the intent's capability, or for `capability` where the list is of a near one.
+    """
+
+    capability: Capability | None = None
 
     def __init__(self, *agents: str, idempotent: bool = True, outcome: Outcome = Outcome.UNAVAILABLE):
         self.agents = list(agents)
@@ -79,6 +84,7 @@ class Agents:
     ) -> Assignment:
         left = [agent for agent in self.agents if agent not in tried] or self.agents
         made = decision(left[0] if left else None, self.outcome)
+        made = replace(made, capability=self.capability or intent.capability or made.capability)
         return Assignment(decision=made, idempotent=self.idempotent, timeout_ms=30_000)
 
 

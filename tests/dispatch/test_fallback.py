@@ -6,7 +6,7 @@ import pytest
 
 from dispatcher.dispatch.fallback import BELOW_BAR, REASON, handed_over, instead
 from dispatcher.identifiers import Capability
-from dispatcher.routing.decision import Outcome
+from dispatcher.routing.decision import Outcome, ShadowDecision
 from tests.dispatch.builders import decision
 
 REFUSED = replace(
@@ -47,3 +47,11 @@ def test_where_its_agents_are_down_that_is_told() -> None:
 
 def test_without_a_grant_for_it_the_text_stays_out_of_scope() -> None:
     assert instead(REFUSED, decision(None, Outcome.OUT_OF_SCOPE)) is REFUSED
+
+
+def test_what_another_calibration_would_have_said_of_the_text_goes_along():
+    shadow = ShadowDecision(number=2, outcome=Outcome.SELECTED, similarity=0.9, scope_floor=0.1)
+
+    made = instead(replace(REFUSED, shadow=shadow), decision(None, Outcome.UNAVAILABLE))
+
+    assert made.shadow == shadow

@@ -1,6 +1,6 @@
 """`python -m tests.notebooks.renew`: makes the sample decisions and all committed outputs anew.
 
-Takes about a minute. Do it where routing or a notebook has changed, and read what it changed: `git diff --stat notebooks`.
+Takes about a minute. Do it where routing or a notebook has changed, and read what is different then.
 """
 
 import subprocess

@@ -84,6 +84,7 @@ def printed(notebook: Any) -> list[str]:
 
 def assert_the_same(fresh: list[str], stored: list[str]) -> None:
     """The same words and counts; shares as near as two processors' arithmetic is."""
+    assert len(fresh) == len(stored)
     for one, other in zip(fresh, stored, strict=True):
         assert NUMBER.sub("#", one).split() == NUMBER.sub("#", other).split()
         numbers = [[float(number) for number in NUMBER.findall(text)] for text in (one, other)]

@@ -83,3 +83,13 @@ def test_zeros_of_a_heat_map_stay_empty():
     shown = [text.get_text() for text in CHARTS["heat map"]().figure.axes[0].texts]
 
     assert shown == ["1", "2"]
+
+
+def test_nobody_gets_a_star_where_nobody_was_chosen():
+    refused = {"agent_id": "a", "capability": "c", "share": 0.5, "left out because": "below_scope_floor"}
+
+    def legend(*rows):
+        return score_bars("t", rows, ["share"], X).figure.axes[0].get_legend_handles_labels()[1]
+
+    assert "chosen" not in legend(refused)
+    assert "chosen" in legend(refused, refused | {"left out because": "chosen"})

@@ -133,7 +133,8 @@ class Assigner:
             inputs=inputs,
             opened_ms=draft.now_ms,
             status=TaskStatus.OPEN,
-            capability=task.capability or decision.capability,
+            # With a margin an agent of a near capability may be the one: its own is what it is asked for.
+            capability=decision.capability or task.capability,
             agent_id=decision.agent_id,
             score=decision.score,
             ranking=None,
@@ -229,7 +230,8 @@ class Assigner:
         _keep(draft, task, decision, number=len(draft.attempts_of(task.task_id)) + 1)
         # One agent that must not run it twice makes the whole task so.
         idempotent = task.idempotent and assignment.idempotent
-        again = replace(task, score=decision.score, idempotent=idempotent)
+        capability = decision.capability or task.capability
+        again = replace(task, capability=capability, score=decision.score, idempotent=idempotent)
         self._attempt(draft, again, agent_id, assignment, delay_ms)
 
     def _is_long(self, assignment: Assignment) -> bool:

@@ -3,12 +3,14 @@ from dataclasses import replace
 import pytest
 
 from dispatcher.dispatch.lifecycle.accept import Arrival, Repetition, first_step
+from dispatcher.dispatch.lifecycle.expire import move_on
 from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestStatus, TaskStatus
 from dispatcher.dispatch.lifecycle.task_frame import due_of, task_frame
 from dispatcher.identifiers import CallerId, Capability, caller_scope, callers_key
 from dispatcher.routing.decision import Outcome
 from tests.dispatch.builders import (
     NOW,
+    ORDER,
     QUOTE,
     Agents,
     Loads,
@@ -28,6 +30,18 @@ def test_independent_intents_all_get_their_first_attempt_at_once() -> None:
     assert [t.status for t in state.tasks] == [TaskStatus.OPEN, TaskStatus.OPEN]
     assert [a.status for a in state.attempts] == [AttemptStatus.DUE, AttemptStatus.DUE]
     assert all(a.claimed_by == "r1" and a.claimed_until_ms == NOW + 10_000 for a in state.attempts)
+
+
+def test_an_agent_of_a_near_capability_is_asked_for_its_own() -> None:
+    near = Agents("a", "b")
+    near.capability = QUOTE
+    by = assigner(near)
+
+    state = accepted(intent(0), by=by)
+    near.capability = ORDER
+    again = move_on(state, NOW, newest(state), by).state
+
+    assert (task_of(state).capability, task_of(again).capability) == (QUOTE, ORDER)
 
 
 def test_work_for_a_full_agent_stays_unclaimed_in_the_ledger() -> None:

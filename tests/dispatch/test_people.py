@@ -1,0 +1,120 @@
+"""Telling people what is theirs, over a broker that does not always take it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from dispatcher.dispatch.lifecycle.handoff import Handoff
+from dispatcher.dispatch.lifecycle.request import DecisionRecord, RequestState
+from dispatcher.dispatch.people import People
+from dispatcher.errors import RefusedError
+from dispatcher.identifiers import CallerId, RequestId, TaskId
+from dispatcher.protocol.handoff import HandoffFrame
+from dispatcher.routing.decision import Outcome
+from tests.dispatch.builders import Agents, accepted, assigner, intent
+
+STATE = accepted(
+    *(intent(position, None) for position in range(3)), by=assigner(Agents(outcome=Outcome.HANDED_OFF))
+)
+HANDOFFS = [
+    Handoff(
+        task_id=task.task_id,
+        request_id=task.request_id,
+        caller=CallerId("shop"),
+        text="wish",
+        language="en",
+        environment="production",
+        handed_ms=1,
+    )
+    for task in STATE.tasks
+]
+
+
+@dataclass
+class Kept:
+    """Implements `HandoffRepository` and `RequestReads` in memory; a request may have been deleted."""
+
+    state: RequestState | None = STATE
+    handoffs: dict[TaskId, Handoff] = field(default_factory=lambda: {one.task_id: one for one in HANDOFFS})
+    looks: int = 0
+
+    async def list(self, *, answered: bool, limit: int) -> Sequence[Handoff]:
+        return [one for one in self.handoffs.values() if (one.state == "answered") is answered][:limit]
+
+    async def of_request(self, request_id: RequestId) -> Sequence[Handoff]:
+        self.looks += 1
+        return list(self.handoffs.values())
+
+    async def find(self, task_id: TaskId) -> Handoff | None:
+        return self.handoffs.get(task_id)
+
+    async def answer(self, task_id: TaskId, answer: str, by: str) -> bool:
+        raise NotImplementedError
+
+    async def unpublished(self, limit: int) -> Sequence[Handoff]:
+        self.looks += 1
+        return [one for one in self.handoffs.values() if one.published_ms is None][:limit]
+
+    async def mark_published(self, task_id: TaskId) -> None:
+        self.handoffs[task_id] = replace(self.handoffs[task_id], published_ms=2)
+
+    async def read(self, request_id: RequestId) -> RequestState | None:
+        return self.state
+
+    async def read_decisions(self, request_id: RequestId) -> tuple[DecisionRecord, ...]:
+        return ()
+
+
+@dataclass
+class Queue:
+    """Implements `PeopleQueue`; takes `room` frames."""
+
+    room: int
+    told: list[str] = field(default_factory=list)
+    prepared: int = 0
+
+    async def prepare_people(self) -> None:
+        self.prepared += 1
+
+    async def tell_people(self, frame: HandoffFrame) -> None:
+        if len(self.told) == self.room:
+            raise RefusedError("full")
+        self.told.append(frame.task_id)
+
+
+async def test_what_the_broker_refuses_is_told_the_next_time() -> None:
+    kept, queue = Kept(), Queue(room=1)
+    people = People(repository=kept, reads=kept, queue=queue)
+
+    first = await people.publish()
+    queue.room = 5
+    second, third = await people.publish(), await people.publish()
+
+    assert (first, second, third) == (1, 2, 0)
+    assert queue.told == ["q1.0", "q1.1", "q1.2"]
+    assert queue.prepared == 2
+
+
+async def test_without_a_broker_nothing_is_looked_for() -> None:
+    kept = Kept()
+
+    assert await People(repository=kept, reads=kept, queue=None).publish() == 0
+    assert kept.looks == 0
+
+
+async def test_what_was_deleted_meanwhile_is_not_told() -> None:
+    kept, queue = Kept(state=None), Queue(room=5)
+
+    await People(repository=kept, reads=kept, queue=queue).publish()
+
+    assert queue.told == []
+
+
+@pytest.mark.parametrize(("state", "looks"), [(accepted(), 0), (STATE, 1)])
+async def test_a_request_without_such_parts_costs_no_look(state: RequestState, looks: int) -> None:
+    kept = Kept()
+
+    found = await People(repository=kept, reads=kept, queue=None).of(state)
+
+    assert (len(found), kept.looks) == (3 * looks, looks)
