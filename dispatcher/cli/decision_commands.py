@@ -1,11 +1,13 @@
 """`dispatcher replay` and `dispatcher export`, as they are typed."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from dispatcher.cli.bench_options import OutputOptions, takes
 from dispatcher.cli.execute import execute
 
 export = typer.Typer(no_args_is_help=True, help="Decisions as files, for notebooks and labelling.")
@@ -25,26 +27,32 @@ class Format(StrEnum):
     PARQUET = "parquet"
 
 
-def replay(
-    since: Since = "7d",
-    until: Until = "0m",
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayOptions(OutputOptions):
+    """What is decided again, and under which terms."""
+
+    since: Since = "7d"
+    until: Until = "0m"
     source: Annotated[
         Path | None,
         typer.Option("--from", help="Exported decisions instead of the database.", show_default=False),
-    ] = None,
+    ] = None
     changes: Annotated[
         list[str] | None,
         typer.Option("--set", help="`weights.similarity=0.6`, `floor=0.4`, …; may be repeated."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    config: ConfigFile = None,
-) -> None:
-    """Decide stored decisions again under other weights or floors, and show what would be different."""
+    ] = None
+    calibration: Annotated[
+        int | None, typer.Option(help="The number of a stored calibration.", show_default=False)
+    ] = None
+    config: ConfigFile = None
+
+
+@takes(ReplayOptions)
+def replay(options: ReplayOptions) -> None:
+    """Decide stored decisions again under other weights, floors or calibration, and show what changes."""
     from dispatcher.cli.replay import replay as decide_again
 
-    execute(
-        decide_again(config, period=(since, until), source=source, changes=changes or (), as_json=as_json)
-    )
+    execute(decide_again(options))
 
 
 @export.command("decisions")

@@ -82,7 +82,7 @@ async def show_gaps(config: Path | None, *, period: tuple[str, str], nearness: f
     table = folding_table("requests", "closeness", "texts")
     for gap in find_gaps(refused, vectors, nearness=nearness, least=least):
         table.add_row(str(gap.count), f"{gap.closeness:.2f}", "\n".join(gap.texts))
-    terminal().print(f"{len(refused)} texts were refused")
+    terminal().print(f"refused texts: {len(refused)}")
     if table.row_count:
         terminal().print(table)
 

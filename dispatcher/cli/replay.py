@@ -3,14 +3,17 @@
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
+from dataclasses import asdict, replace
 
+from dispatcher.assembly.storage import open_storage
+from dispatcher.cli.decision_commands import ReplayOptions
 from dispatcher.cli.history import entries
 from dispatcher.cli.terminal import folding_table, terminal, warn
+from dispatcher.errors import ConfigurationError
+from dispatcher.routing.calibration import Calibration
 from dispatcher.routing.decision import Weights
 from dispatcher.settings import Settings, load_settings
+from dispatcher.store.calibrations import SqlCalibrations
 from dispatcher.tuning.comparison import Change, Comparison, Expectation, compare, where
 from dispatcher.tuning.decision_log import read_entries
 from dispatcher.tuning.replay import Terms
@@ -20,28 +23,31 @@ SHOWN = 20
 """Changed requests in the table; `--json` has all of them."""
 
 
-async def replay(
-    config: Path | None,
-    *,
-    period: tuple[str, str],
-    source: Path | None,
-    changes: Sequence[str],
-    as_json: bool,
-) -> None:
+async def replay(options: ReplayOptions) -> None:
     """Decide stored decisions again under changed terms and print what would have been different."""
-    settings = load_settings(config)
+    settings = load_settings(options.config)
     now = terms_of(settings)
-    proposed = change_terms(now, changes)
-    if source is not None:
-        stored = [entry.stored for entry in read_entries(source)]
+    proposed = change_terms(now, options.changes or ())
+    if options.calibration is not None:
+        proposed = replace(proposed, calibration=await _calibration(settings, options.calibration))
+    if options.source is not None:
+        stored = [entry.stored for entry in read_entries(options.source)]
     else:
-        async with entries(settings, period) as found:
+        async with entries(settings, (options.since, options.until)) as found:
             stored = [entry.stored async for entry in found]
     compared = compare(stored, now, proposed)
-    if as_json:
+    if options.as_json:
         sys.stdout.write(json.dumps(_document(compared, proposed), ensure_ascii=False) + "\n")
     else:
         _print(compared)
+
+
+async def _calibration(settings: Settings, number: int) -> Calibration:
+    async with open_storage(settings) as database:
+        stored = await SqlCalibrations(database).read(number)
+    if stored is None:
+        raise ConfigurationError(f"there is no calibration {number}")
+    return stored.named
 
 
 def terms_of(settings: Settings) -> Terms:

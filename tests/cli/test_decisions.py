@@ -79,6 +79,17 @@ def test_what_is_exported_replays_the_same_without_the_database(command, tmp_pat
     assert json.loads(again.stdout) == json.loads(direct.stdout)
 
 
+def test_a_stored_calibration_can_be_tried_on_what_was_decided(command):
+    listed = json.loads(command("calibrations", "list", "--json").stdout)["calibrations"]
+    (own,) = [one["number"] for one in listed if one["state"] == "in_force"]
+
+    same = command("replay", "--json", "--calibration", str(own))
+    missing = command("replay", "--calibration", "999")
+
+    assert json.loads(same.stdout)["changed"] == [], same.stderr
+    assert (missing.returncode, missing.stderr) == (1, "error: there is no calibration 999\n")
+
+
 def test_parquet_holds_the_same_decisions(command, tmp_path):
     pandas = pytest.importorskip("pandas")
     lines, table = tmp_path / "decisions.jsonl", tmp_path / "decisions.parquet"
@@ -149,7 +160,7 @@ def test_refused_texts_are_grouped(command, decided):
 
     refused = [part["intent"] for one in decided for part in one["parts"] if part["status"] == "out_of_scope"]
     assert refused
-    assert shown.stdout.startswith(f"{len(refused)} texts were refused"), shown.stderr
+    assert shown.stdout.startswith(f"refused texts: {len(refused)}"), shown.stderr
     assert all(text in shown.stdout for text in refused)
 
 

@@ -127,3 +127,24 @@ def test_the_walk_through_on_rabbitmq_and_postgresql_works_as_written(
     assert answer["status"] == "completed", result.stderr
     assert [part["agent_id"] for part in answer["parts"]] == ["order", "promotion"]
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.timeout(180)
+def test_the_tuning_commands_work_on_what_a_dispatcher_decided(document: str, tmp_path: Path) -> None:
+    (steps,) = blocks(document, "tuning")
+    variables = {"DISPATCHER_DATA_DIR": str(tmp_path)}
+    with Program(*dispatcher("run", "--development", "--port", "0", *AGENTS), variables=variables) as program:
+        url = program.wait_for(r"listening on (http://\S+)")[1]
+        for text in ("我的订单到哪一步了", "how do black holes form"):
+            body = json.dumps({"message": text})
+            run("curl", "-sf", f"{url}/v1/chat", "-H", "Content-Type: application/json", "-d", body)
+    script = prepared(steps, {"notebooks/data": f"{ROOT}/notebooks/data"})
+
+    result = run("bash", "-ec", script, folder=tmp_path, variables=variables, seconds=150)
+
+    assert result.returncode == 0, result.stderr
+    assert "top1" in result.stdout
+    assert "2 decisions" in result.stdout
+    assert "refused texts: 1" in result.stdout
+    assert (tmp_path / "to-label.jsonl").read_text(encoding="utf-8").count("\n") == 1
