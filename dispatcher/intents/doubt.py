@@ -29,7 +29,7 @@ class Doubt(StrEnum):
 class DoubtRules:
     """What counts as unsure.
 
-    `margin` is in units of the lexical scale, as `routing.rules.RoutingRules.margin`: how little the best
+    `margin` is in units of the median lead, as `routing.rules.RoutingRules.margin`: how little the best
     capability may lead, and how little a text may lie below the scope floor. A text of
     `fused_bytes` of UTF-8 whose two best capabilities reach `fused_similarity` seems to want both. Of
     the nearest capabilities `offers` may be named for one text. Messages of more than `longest`

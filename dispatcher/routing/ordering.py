@@ -108,7 +108,7 @@ def _scale(registry: Registered, left_out: LeftOut | None, background: Vectors, 
     reach = metric.reach(registry.totals)
     if left_out is None:
         fits = (metric.turned(background) @ registry.totals.T) * reach
-        return _lead(fits)
+        return _lead(fits, registry.starts)
     chosen = _evenly(len(left_out.vectors))
     turned = metric.turned(left_out.vectors[chosen])
     fits = (turned @ registry.totals.T) * reach
@@ -117,7 +117,7 @@ def _scale(registry: Registered, left_out: LeftOut | None, background: Vectors, 
     at, holder = _kept(left_out.holders, place)
     without = registry.totals[holder] - left_out.vectors[chosen][at]
     fits[at, holder] = np.einsum("ij,ij->i", turned[at], without) * metric.reach(without)
-    return _lead(fits)
+    return _lead(fits, registry.starts)
 
 
 def _kept(
@@ -133,5 +133,7 @@ def _evenly(count: int) -> NDArray[np.intp]:
     return np.linspace(0, count - 1, min(count, SCALE_ROWS)).astype(np.intp)
 
 
-def _lead(fits: Floats) -> float:
-    return float(np.median(fits.max(axis=1) - fits.mean(axis=1)))
+def _lead(fits: Floats, starts: NDArray[np.intp]) -> float:
+    """Over capabilities, each as good as its best agent: how many agents one has changes nothing."""
+    best = np.maximum.reduceat(fits, starts, axis=1)
+    return float(np.median(best.max(axis=1) - best.mean(axis=1)))

@@ -12,7 +12,7 @@ from dispatcher.routing.decision import Weights
 class ClarifyRules:
     """How near the second capability must come for the person to be asked; 0 never asks.
 
-    `own` has the margins of single capabilities. All in units of the lexical scale.
+    `own` has the margins of single capabilities. All in units of the median lead.
     """
 
     margin: float = 0.0
@@ -34,7 +34,7 @@ class RoutingRules:
 
     `similarity_floor` and `composite_floor` are the published 0.35 (requirement C1), on calibrated
     similarity and on the composite. `margin` admits capabilities whose score lies at most so much
-    below the winner's, in units of the lexical scale; 0 admits the winner only. `saturation` is the
+    below the winner's, in units of the median lead; 0 admits the winner only. `saturation` is the
     load from which an agent is left out while another of its group is below (requirement C4).
     """
 

@@ -88,8 +88,15 @@ def test_without_examples_the_scale_is_the_backgrounds_lead():
     made = fit_ordering(SHOP, None, BACKGROUND, SHARES)
 
     fits = made.metric.turned(BACKGROUND) @ made.prototypes.T * made.reach
-    assert made.scale == pytest.approx(float(np.median(fits.max(axis=1) - fits.mean(axis=1))), abs=1e-6)
+    best = np.stack([fits[:, :2].max(axis=1), fits[:, 2], fits[:, 3]], axis=1)
+    assert made.scale == pytest.approx(float(np.median(best.max(axis=1) - best.mean(axis=1))), abs=1e-6)
     assert made.worth == pytest.approx(0.5 * made.scale)
+
+
+def test_the_scale_does_not_depend_on_how_many_agents_a_capability_has():
+    again = [prototype("refund", f"d{at}", **politely(NORTH, 0.5)) for at in range(20)]
+
+    assert fitted(registry(*SHOP.prototypes, *again)).scale == pytest.approx(fitted().scale, abs=1e-5)
 
 
 def test_of_many_examples_the_scale_takes_some_evenly():
