@@ -120,8 +120,12 @@ $(VENV)/.jupyter: requirements/jupyter.lock $(VENV)/.dev
 	@$(PIP) -r requirements/jupyter.lock
 	@touch $@
 
-# About 1.3 GB and two minutes where pip's index has torch for the CPU; elsewhere its CUDA libraries come with it.
+# About 1.3 GB and two minutes where pip's index has torch for the CPU; elsewhere its CUDA libraries come with it,
+# gigabytes, which has to be noticed.
 $(VENV)/.encoders: requirements/encoders.lock $(VENV)/.dev
+	@echo "installing torch into $(VENV)"
+	@$(PIP) "$$(grep -m1 '^torch==' requirements/encoders.lock)"
+	@.ci/without-cuda $(BIN)/python
 	@echo "installing the encoders into $(VENV)"
 	@$(PIP) -r requirements/encoders.lock
 	@touch $@

@@ -3,7 +3,6 @@
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
 from math import inf
 
 _MOST_DOUBLINGS = 60
@@ -25,5 +24,7 @@ def doubled(first_s: float, tried: int, longest_s: float = inf) -> float:
 
 def pauses(rules: BackoffRules, chance: random.Random) -> Iterator[float]:
     """One pause after another without end, each shortened at random to as little as half."""
-    for tried in count(1):
+    tried = 1
+    while True:
         yield doubled(rules.first_s, tried, rules.longest_s) * chance.uniform(0.5, 1.0)
+        tried += 1

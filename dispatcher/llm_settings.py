@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, SecretStr, model_validator
 
-from dispatcher.setting_group import Count, Group, Share, has_scheme
+from dispatcher.setting_group import Count, EndpointUrl, Group, Share, has_scheme
 
 
 class LlmSettings(Group):
@@ -14,10 +14,10 @@ class LlmSettings(Group):
     `max_tokens` the most that a reply may have. At most `calls` run at once and `tokens_per_minute` are
     used, in each replica; what goes beyond is left to the rules. They are unsure where the second
     capability is at most `margin` behind the best, or a text as little below the scope floor, in units of
-    the lexical scale.
+    the median lead.
     """
 
-    url: str = ""
+    url: EndpointUrl = ""
     key: SecretStr = SecretStr("")
     model: Annotated[str, Field(max_length=512)] = ""
     timeout_s: Annotated[float, Field(gt=0, le=30)] = 2.0

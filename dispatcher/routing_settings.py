@@ -14,12 +14,12 @@ class RoutingSettings(Group):
     """Scoring (requirement C1). The three weights sum to 1; `margin` 0 admits the winning capability only.
 
     A person is asked which capability is meant where the second best is less than `clarify_margin` behind,
-    in units of the lexical scale; `clarify` has margins of single capabilities, 0 never asks. `fallback` is
+    in units of the median lead; `clarify` has margins of single capabilities, 0 never asks. `fallback` is
     who gets what is out of scope: nobody (`hint`), agents of `fallback_capability` (`agent`), or `people`.
 
     `synonyms` are aliases of capabilities for callers that match loosely. Callers may describe a
-    capability (`semantic`): from a similarity of `semantic_bar` on an agent does it, else a person. In the
-    environments of `semantic_off` they may not.
+    capability where `semantic` is on: from a similarity of `semantic_bar` on an agent does it, else a person.
+    In the environments of `semantic_off` they may not. At most `max_handoffs` parts wait for a person.
     """
 
     similarity: Share = 0.5
@@ -34,9 +34,10 @@ class RoutingSettings(Group):
     fallback: Literal["hint", "agent", "people"] = "hint"
     fallback_capability: CapabilityName | None = None
     synonyms: dict[Alias, CapabilityName] = Field(default_factory=dict)
-    semantic: bool = True
+    semantic: bool = False
     semantic_bar: Share = 0.95
     semantic_off: tuple[str, ...] = ()
+    max_handoffs: Annotated[int, Field(ge=1)] = 10_000
 
     @model_validator(mode="after")
     def _weights_sum_to_one(self) -> "RoutingSettings":

@@ -1,10 +1,11 @@
 """What groups of settings are made of."""
 
+import re
 from collections.abc import Set as AbstractSet
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(gt=0)]
@@ -24,3 +25,19 @@ def has_scheme(url: str, schemes: AbstractSet[str]) -> bool:
         return parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
+
+
+def _without_user(url: str) -> str:
+    if "@" in re.split(r"[/?#]", url.partition("://")[2], maxsplit=1)[0]:
+        raise ValueError("must hold no user and password; a key goes into 'key' beside it")
+    return url
+
+
+def _shown(url: str) -> str:
+    return re.sub(r"([?#]).*", r"\1**********", url, count=1, flags=re.DOTALL)
+
+
+EndpointUrl = Annotated[
+    str, AfterValidator(_without_user), PlainSerializer(_shown, when_used="json"), Field(repr=False)
+]
+"""Where something is called. What its query holds (a key, often) is masked where settings are shown."""

@@ -31,7 +31,7 @@ from pydantic_settings import (
 from dispatcher.errors import ConfigurationError
 from dispatcher.llm_settings import LlmSettings
 from dispatcher.routing_settings import RoutingSettings
-from dispatcher.setting_group import Count, Group, Seconds, Share, has_scheme
+from dispatcher.setting_group import Count, EndpointUrl, Group, Seconds, Share, has_scheme
 
 PREFIX = "DISPATCHER_"
 
@@ -147,7 +147,7 @@ class EncoderSettings(Group):
     passage_prefix: Annotated[str, Field(max_length=1024)] | None = None
     device: Annotated[str, Field(pattern=r"^[a-z]+(:\d+)?$")] = "cpu"
     threads: Count = 1
-    url: str = ""
+    url: EndpointUrl = ""
     key: SecretStr = SecretStr("")
     dimensions: Count | None = None
     timeout_s: Seconds = 10.0

@@ -196,6 +196,29 @@ def test_allowed_networks_are_a_json_list_in_a_variable(monkeypatch):
     assert effective(load_settings())["http"]["allowed_networks"] == ["10.20.0.0/16", "fd00::/64"]
 
 
+ENDPOINTS = [("encoder", {"name": "openai", "model": "m"}), ("encoder", {}), ("llm", {"model": "m"})]
+
+
+@pytest.mark.parametrize(("group", "rest"), ENDPOINTS)
+@pytest.mark.parametrize("user", ["u:hunter2", ":hunter2", "hunter2", "hunter2@x"])
+def test_an_address_that_holds_a_password_is_refused_and_not_repeated(group, rest, user):
+    message = refusal(**{group: rest | {"url": f"https://{user}@h/v1"}})
+
+    assert message == (
+        f"setting '{group}.url': must hold no user and password; a key goes into 'key' beside it"
+    )
+
+
+@pytest.mark.parametrize(("group", "rest"), ENDPOINTS)
+@pytest.mark.parametrize("ending", ["?api-key=hunter2", "?a@b=hunter2", "#hunter2", "?x\nhunter2"])
+def test_the_query_of_an_address_is_masked_where_settings_are_shown(group, rest, ending):
+    settings = load_settings(**{group: rest | {"url": f"https://h/v1{ending}"}})
+
+    assert effective(settings)[group]["url"] == f"https://h/v1{ending[0]}**********"
+    assert "hunter2" not in repr(settings)
+    assert getattr(settings, group).url == f"https://h/v1{ending}"
+
+
 def test_secrets_are_masked_where_settings_are_shown():
     settings = load_settings(
         store={"url": "postgresql://u:hunter2@h/d"},

@@ -1,20 +1,26 @@
 """Which calibration routing goes by, as this replica follows it and administrators change it."""
 
+import logging
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
-from dispatcher.errors import RequestError, UnavailableError
+from dispatcher.errors import DispatcherError, RequestError
 from dispatcher.registry.repository import RegistrySnapshot
 from dispatcher.routing.background import contrast_digest
 from dispatcher.routing.calibration_book import CalibrationBook
 from dispatcher.routing.reindex import ReindexingRouter
-from dispatcher.routing.stored_calibration import CalibrationRepository, State, Stored, Wanted
+from dispatcher.routing.stored_calibration import (
+    LISTED,
+    CalibrationRepository,
+    State,
+    Stored,
+    Unreadable,
+    Wanted,
+)
 from dispatcher.store.calibrations import SqlCalibrations
 from dispatcher.store.engine import Database
 
-LISTED = 200
-"""The newest ones; older ones can still be asked for by number."""
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +34,13 @@ class Calibrating:
     async def follow(self, snapshot: RegistrySnapshot) -> None:
         """Route to what is registered now, with the calibration that all replicas agree on."""
         await self.router.sync(snapshot.agents, snapshot.version)
-        # The registration is stored already; what the replicas agree on follows within a second.
-        with suppress(UnavailableError):
+        # The registration is stored already, and the loop that looks every second tries again.
+        try:
             await self.book.look()
+        except DispatcherError as error:
+            logger.warning("calibration.not_followed", extra={"why": error.message})
 
-    async def list(self) -> Sequence[Stored]:
+    async def list(self) -> Sequence[Stored | Unreadable]:
         """The newest ones first, at most `LISTED`."""
         return await self.store.list(LISTED)
 

@@ -1,7 +1,7 @@
 """Encoders from settings: the only place that builds them."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from dispatcher.routing.batcher import BatchingEncoder, TextEncoder
@@ -28,12 +28,17 @@ class OpenedEncoder:
         )
         self._embedder: Embedder | None = embedder
 
+    def stop(self) -> None:
+        """Start no call any more; on the event loop."""
+        self.encoder.stop()
+
     def close(self) -> None:
-        """Give everything back; a second time it does nothing."""
+        """Give everything back, which may block; a second time it does nothing."""
         embedder, self._embedder = self._embedder, None
         if embedder is not None:
+            self.stop()
+            close_embedder(embedder)  # first, so that nobody waits for its call
             self.encoder.close()
-            close_embedder(embedder)
 
 
 class EncoderInUse:
@@ -43,30 +48,33 @@ class EncoderInUse:
         self._opened = [opened]
         self.router = ReindexingRouter(make_router, opened.encoder)
 
-    async def change(self, chosen: EncoderSettings) -> None:
+    async def change(self, chosen: EncoderSettings, introduce: Callable[[Router], Awaitable[None]]) -> None:
         """Have the router use this encoder; what it replaces is closed once nothing uses it any more.
 
-        Raises ConfigurationError where the encoder can't be built, OverloadedError or UnavailableError
-        where it fails at its work; the old one goes on then.
+        `introduce` tells the new router what calibration is in force. Raises ConfigurationError where the
+        encoder can't be built, OverloadedError or UnavailableError where it or the database fails at its
+        work; the old one goes on then.
         """
         coming = await open_encoder(chosen)
         self._opened.append(coming)
         try:
-            retired = await self.router.change_encoder(coming.encoder)
+            retired = await self.router.change_encoder(coming.encoder, introduce)
         except BaseException:
             if self.router.encoder is not coming.encoder:
-                self._close([coming])
+                await self._close([coming])
             raise
-        self._close([one for one in self._opened if one.encoder is retired])
+        await self._close([one for one in self._opened if one.encoder is retired])
 
     def close(self) -> None:
-        """Close whatever is open."""
-        self._close(list(self._opened))
+        """Close whatever is open; blocks while a call of a model in this process runs."""
+        while self._opened:
+            self._opened.pop().close()
 
-    def _close(self, those: Sequence[OpenedEncoder]) -> None:
+    async def _close(self, those: Sequence[OpenedEncoder]) -> None:
         for one in those:
+            one.stop()
             self._opened.remove(one)
-            one.close()
+            await asyncio.to_thread(one.close)
 
 
 async def open_encoder(chosen: EncoderSettings) -> OpenedEncoder:

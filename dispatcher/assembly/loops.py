@@ -59,10 +59,11 @@ def sweep_of(parts: Parts) -> Sweep:
 
 
 async def refresh_loads(parts: Parts) -> None:
-    """Take the number of open attempts per agent from the ledger; also tells whether it answers."""
+    """Count what is open at agents and waits for people; also tells whether the ledger answers."""
     async with parts.signals.ledger.watching():
         parts.view.begin_count()
         parts.view.set_open(await parts.ledger.open_attempts())
+        await parts.people.count()
 
 
 async def _refresh_registry(parts: Parts) -> None:

@@ -106,13 +106,17 @@ async def _looping(parts: Parts) -> AsyncIterator[None]:
 
 def _dispatcher(parts: Parts, planner: Planner) -> Dispatcher:
     delivery = parts.settings.delivery
-    bounds = AdmissionBounds(max_open=delivery.max_open, max_backlog=delivery.max_backlog)
+    bounds = AdmissionBounds(
+        max_open=delivery.max_open,
+        max_backlog=delivery.max_backlog,
+        max_handoffs=parts.settings.routing.max_handoffs,
+    )
     return Dispatcher(
         books=parts.books,
         planner=planner,
         selection=parts.selection,
         assigner=parts.assigner,
-        admission=Admission(backlog=parts.view, bounds=bounds),
+        admission=Admission(backlog=parts.view, bounds=bounds, handoffs=parts.people.waiting),
         matching=rules.match_rules(parts.settings),
     )
 

@@ -6,21 +6,24 @@ from contextlib import asynccontextmanager
 
 from dispatcher.errors import ConfigurationError
 from dispatcher.settings import Settings
-from dispatcher.store.engine import Database, open_engine
+from dispatcher.store.engine import STATEMENT_S, Database, open_engine
 from dispatcher.store.integrity import check_file
 from dispatcher.store.schema import check_current, upgrade
 
 
 @asynccontextmanager
-async def open_storage(settings: Settings) -> AsyncIterator[Database]:
+async def open_storage(
+    settings: Settings, *, statement_s: float | None = STATEMENT_S
+) -> AsyncIterator[Database]:
     """The database at the current schema; SQLite is made or upgraded, PostgreSQL has to be current.
 
-    Raises ConfigurationError where the place can't be used, the file is damaged or the schema does not fit.
+    A statement on a server has `statement_s`, or all the time it needs. Raises ConfigurationError where
+    the place can't be used, the file is damaged or the schema does not fit.
     """
     if settings.store_url.startswith("sqlite"):
         await asyncio.to_thread(check_file, settings.store_url)
         await upgrade_storage(settings)
-    async with open_engine(settings.store_url) as database:
+    async with open_engine(settings.store_url, statement_s=statement_s) as database:
         await check_current(database)
         yield database
 

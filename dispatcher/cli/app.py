@@ -224,13 +224,15 @@ def list_handoffs(
     answered: Annotated[
         bool, typer.Option("--answered", help="What people answered, the latest first.")
     ] = False,
+    limit: Annotated[int, typer.Option(min=1, max=499, help="How many at most.")] = 50,
+    after: Annotated[str | None, typer.Option(help="Show those behind the one with this id.")] = None,
     url: Url = LOCAL,
     key: Key = "",
 ) -> None:
-    """Show 50 parts that wait for a person, the oldest first."""
+    """Show parts that wait for a person, the oldest first."""
     from dispatcher.cli.handoffs import show_handoffs
 
-    execute(show_handoffs(answered=answered, url=url, key=key))
+    execute(show_handoffs(answered=answered, limit=limit, after=after, url=url, key=key))
 
 
 @handoff.command("answer")

@@ -1,7 +1,7 @@
 """Commands on stored calibrations."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,16 +11,26 @@ import orjson
 from dispatcher.assembly.encoders import embedding
 from dispatcher.assembly.storage import open_storage
 from dispatcher.cli.history import entries
+from dispatcher.cli.streamed import consumed
 from dispatcher.cli.terminal import folding_table, terminal
 from dispatcher.errors import ConfigurationError
 from dispatcher.routing.background import contrast_digest
 from dispatcher.routing.calibration_record import calibration_document
-from dispatcher.routing.stored_calibration import InUse, State, Stored, Wanted
+from dispatcher.routing.stored_calibration import (
+    LISTED,
+    InUse,
+    State,
+    Stored,
+    Unreadable,
+    Wanted,
+    brief,
+)
 from dispatcher.settings import Settings, load_settings
 from dispatcher.store.calibrations import SqlCalibrations
+from dispatcher.tuning.decision_log import Entry
+from dispatcher.tuning.replay import Stored as Decided
 from dispatcher.tuning.shadow_log import Differing, ShadowComparison, compare_shadows
 
-LISTED = 200
 SHOWN = 20
 """Differing decisions in the table; `--json` has all of them."""
 BY = "command line"
@@ -31,22 +41,11 @@ async def show_all(config: Path | None, *, as_json: bool) -> None:
     async with open_storage(load_settings(config)) as database:
         found = await SqlCalibrations(database).list(LISTED)
     if as_json:
-        print_json({"calibrations": [_brief(one) for one in found]})
+        print_json({"calibrations": [brief(one) for one in found]})
         return
     table = folding_table("number", "state", "origin", "scope floor", "registry", "encoder", "made", "by")
     for one in found:
-        made = one.recorded.calibration
-        state = f"{one.state}, held" if one.held and one.state is State.IN_FORCE else str(one.state)
-        table.add_row(
-            str(one.number),
-            state,
-            made.kind,
-            f"{made.floor:.3f}",
-            str(made.registry_version),
-            made.encoder_id,
-            _moment(one.created_ms),
-            one.made_by,
-        )
+        table.add_row(*_row(one))
     terminal().print(table)
 
 
@@ -57,7 +56,7 @@ async def show_one(config: Path | None, number: int) -> None:
     if found is None:
         raise ConfigurationError(f"there is no calibration {number}")
     whole = {"report": found.report, "document": calibration_document(found.recorded)}
-    terminal().print_json(data={**_brief(found), **whole}, ensure_ascii=False)
+    terminal().print_json(data={**brief(found), **whole}, ensure_ascii=False)
 
 
 async def change(config: Path | None, number: int, state: str) -> None:
@@ -71,12 +70,11 @@ async def change(config: Path | None, number: int, state: str) -> None:
 async def compare(config: Path | None, *, period: tuple[str, str], as_json: bool) -> None:
     """Print what calibrations in shadow would have decided otherwise."""
     async with entries(load_settings(config), period) as found:
-        stored = [entry.stored async for entry in found]
-    compared = compare_shadows(stored)
+        total, compared = await consumed(found, _compared)
     if as_json:
-        print_json({"decisions": len(stored), "shadows": [asdict(one) for one in compared]})
+        print_json({"decisions": total, "shadows": [asdict(one) for one in compared]})
     else:
-        _print(len(stored), compared)
+        _print(total, compared)
 
 
 def in_use(settings: Settings, wanted: State) -> InUse:
@@ -92,21 +90,28 @@ def print_json(document: object) -> None:
     sys.stdout.write(orjson.dumps(document, default=dict).decode() + "\n")
 
 
-def _brief(stored: Stored) -> dict[str, object]:
-    made = stored.recorded.calibration
-    return {
-        "number": stored.number,
-        "state": stored.state.value,
-        "held": stored.held,
-        "origin": stored.origin,
-        "encoder_id": made.encoder_id,
-        "registry_version": made.registry_version,
-        "scope_floor": made.floor,
-        "made_by": stored.made_by,
-        "changed_by": stored.changed_by,
-        "created_ms": stored.created_ms,
-        "changed_ms": stored.changed_ms,
-    }
+def _compared(entries: Iterator[Entry]) -> tuple[int, list[ShadowComparison]]:
+    """How many decisions there were, and what came of them."""
+    total = 0
+
+    def counted() -> Iterator[Decided]:
+        nonlocal total
+        for entry in entries:
+            total += 1
+            yield entry.stored
+
+    compared = compare_shadows(counted())
+    return total, compared
+
+
+def _row(one: Stored | Unreadable) -> Sequence[str]:
+    state = f"{one.state}, held" if one.held and one.state is State.IN_FORCE else str(one.state)
+    kind, floor, registry = one.origin, "unreadable", ""
+    if isinstance(one, Stored):
+        made = one.recorded.calibration
+        kind, floor, registry = made.kind, f"{made.floor:.3f}", str(made.registry_version)
+    made_by = (_moment(one.created_ms), one.made_by)
+    return (str(one.number), state, kind, floor, registry, one.encoder_id, *made_by)
 
 
 def _print(decisions: int, compared: Sequence[ShadowComparison]) -> None:

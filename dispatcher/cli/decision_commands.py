@@ -1,23 +1,18 @@
 """`dispatcher replay` and `dispatcher export`, as they are typed."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dispatcher.cli.bench_options import OutputOptions, takes
+from dispatcher.cli.bench_options import takes
 from dispatcher.cli.execute import execute
+from dispatcher.cli.replay_options import ConfigFile, ReplayOptions, Since, Until
 
 export = typer.Typer(no_args_is_help=True, help="Decisions as files, for notebooks and labelling.")
 
-ConfigFile = Annotated[
-    Path | None, typer.Option("--config", help="YAML file with settings.", show_default=False)
-]
 Out = Annotated[Path, typer.Option(help="The file to write; it must not exist.")]
-Since = Annotated[str, typer.Option(help="From when on: 7d, 12h, 2026-11-01.")]
-Until = Annotated[str, typer.Option(help="Before when; 0m is now.")]
 
 
 class Format(StrEnum):
@@ -25,26 +20,6 @@ class Format(StrEnum):
 
     JSONL = "jsonl"
     PARQUET = "parquet"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayOptions(OutputOptions):
-    """What is decided again, and under which terms."""
-
-    since: Since = "7d"
-    until: Until = "0m"
-    source: Annotated[
-        Path | None,
-        typer.Option("--from", help="Exported decisions instead of the database.", show_default=False),
-    ] = None
-    changes: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="`weights.similarity=0.6`, `floor=0.4`, …; may be repeated."),
-    ] = None
-    calibration: Annotated[
-        int | None, typer.Option(help="The number of a stored calibration.", show_default=False)
-    ] = None
-    config: ConfigFile = None
 
 
 @takes(ReplayOptions)

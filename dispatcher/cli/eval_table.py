@@ -57,7 +57,11 @@ def _print_confusions(report: Report) -> None:
 
 def _print_origin(report: Report) -> None:
     console = terminal()
-    shown = ("dataset", "agents", "examples", "requests", "messages", "renamed", "shortened", "seed")
-    facts = {name: report[name] for name in shown} | report.get("registry", {}) | report["versions"]
+    shown = ("dataset", "agents", "examples", "requests", "messages", "registered_texts", "renamed")
+    facts = (
+        {name: report[name] for name in (*shown, "shortened", "seed")}
+        | report.get("registry", {})
+        | report["versions"]
+    )
     for name, value in facts.items():
         console.print(f"{name}: {value}")

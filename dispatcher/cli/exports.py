@@ -3,23 +3,25 @@
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 import orjson
 
-from dispatcher.assembly.encoders import load_embedder
+from dispatcher.assembly.encoders import embedding
 from dispatcher.assembly.storage import open_storage
-from dispatcher.cli.history import entries
+from dispatcher.cli.history import entries, judged_entries, open_history
+from dispatcher.cli.streamed import consumed
 from dispatcher.cli.terminal import folding_table, terminal
+from dispatcher.dispatch.fallback import refused_by_floors
 from dispatcher.errors import ConfigurationError
-from dispatcher.routing.decision import Rejection
 from dispatcher.settings import load_settings
 from dispatcher.store.agents import SqlAgents
 from dispatcher.tuning.decision_log import Entry, entry_line
-from dispatcher.tuning.gaps import encode_in_pieces, find_gaps
-from dispatcher.tuning.labels import Unsure, labels, unsure
-from dispatcher.tuning.registered import agent_rows
+from dispatcher.tuning.gaps import encode_in_pieces, even_sample, find_gaps
+from dispatcher.tuning.labels import Label, Unsure, labels, unsure
+from dispatcher.tuning.registered import agent_rows, texts_left_out
 
 
 async def export(config: Path | None, *, period: tuple[str, str], out: Path, as_parquet: bool) -> None:
@@ -38,7 +40,7 @@ async def export_unsure(
     settings = load_settings(config)
     with _new_file(out) as file:
         async with entries(settings, period) as decided:
-            found = unsure([entry async for entry in decided], margin=margin, height=height)
+            found = await consumed(decided, partial(unsure, margin=margin, height=height))
         for one in found:
             file.write(orjson.dumps(_question(one), option=orjson.OPT_APPEND_NEWLINE))
     counts = Counter(one.reason for one in found)
@@ -46,17 +48,20 @@ async def export_unsure(
 
 
 async def export_labelled(config: Path | None, *, period: tuple[str, str], out: Path) -> None:
-    """Write what feedback teaches as rows of an evaluation set."""
+    """Write what feedback teaches as rows of an evaluation set, of capabilities that are declared now."""
     settings = load_settings(config)
-    count = 0
     with _new_file(out) as file:
-        async with entries(settings, period) as decided:
-            for label in labels([entry async for entry in decided]):
-                agents = [label.capability] if label.capability else []
-                row = {"text": label.text, "lang": label.language, "agents": agents}
-                file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
-                count += 1
-    terminal().print(f"{count} labelled texts in {out}")
+        async with open_history(settings) as database:
+            declared = {row["id"] for row in agent_rows((await SqlAgents(database).load()).agents)}
+            found = await consumed(judged_entries(database, period), _labels)
+        known = [label for label in found if label.capability is None or label.capability in declared]
+        for label in known:
+            agents = [label.capability] if label.capability else []
+            row = {"text": label.text, "lang": label.language, "agents": agents}
+            file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+    terminal().print(f"{len(known)} labelled texts in {out}")
+    if len(known) < len(found):
+        terminal().print(f"{len(found) - len(known)} left out: nobody declares their capability any more")
 
 
 async def export_agents(config: Path | None, *, out: Path) -> None:
@@ -64,25 +69,27 @@ async def export_agents(config: Path | None, *, out: Path) -> None:
     settings = load_settings(config)
     with _new_file(out) as file:
         async with open_storage(settings) as database:
-            rows = agent_rows((await SqlAgents(database).load()).agents)
+            agents = (await SqlAgents(database).load()).agents
+        rows, left_out = agent_rows(agents), texts_left_out(agents)
         file.writelines(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
     terminal().print(f"{len(rows)} capabilities in {out}")
+    if left_out:
+        terminal().print(f"{left_out} descriptions and examples left out: more than one declaration may hold")
 
 
 async def show_gaps(config: Path | None, *, period: tuple[str, str], nearness: float, least: int) -> None:
     """Print groups of refused texts that mean the same, the largest first."""
     settings = load_settings(config)
     async with entries(settings, period) as decided:
-        refused = [
-            entry.decision.text
-            async for entry in decided
-            if entry.decision.reason == Rejection.BELOW_SCOPE_FLOOR.value
-        ]
-    vectors = encode_in_pieces(load_embedder(settings.encoder), refused)
+        sample = await consumed(decided, lambda found: even_sample(_refused(found)))
+    with embedding(settings.encoder) as embedder:
+        vectors = encode_in_pieces(embedder, sample.texts)
     table = folding_table("requests", "closeness", "texts")
-    for gap in find_gaps(refused, vectors, nearness=nearness, least=least):
+    for gap in find_gaps(sample.texts, vectors, nearness=nearness, least=least):
         table.add_row(str(gap.count), f"{gap.closeness:.2f}", "\n".join(gap.texts))
-    terminal().print(f"refused texts: {len(refused)}")
+    terminal().print(f"refused texts: {sample.count}")
+    if len(sample.texts) < sample.count:
+        terminal().print(f"compared: an even sample of {len(sample.texts)}")
     if table.row_count:
         terminal().print(table)
 
@@ -117,14 +124,22 @@ async def _write_parquet(decided: AsyncIterator[Entry], file: IO[bytes]) -> int:
         raise ConfigurationError(
             "Parquet needs the extra `notebooks`; --format jsonl needs nothing"
         ) from None
-    return write_parquet([entry async for entry in decided], file)
+    return await consumed(decided, lambda found: write_parquet(found, file))
+
+
+def _labels(entries: Iterator[Entry]) -> list[Label]:
+    return list(labels(entries))
+
+
+def _refused(entries: Iterator[Entry]) -> Iterator[str]:
+    return (entry.text for entry in entries if refused_by_floors(entry.decision))
 
 
 def _question(one: Unsure) -> dict[str, object]:
     """`agents` is for the label: the names of the right capabilities, none for out of scope."""
     stored = one.entry.stored
     return {
-        "text": stored.decision.text,
+        "text": one.entry.text,
         "lang": one.entry.language,
         "agents": None,
         "reason": one.reason,

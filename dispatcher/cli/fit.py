@@ -10,11 +10,10 @@ from threadpoolctl import threadpool_limits
 
 from dispatcher.assembly import rules
 from dispatcher.assembly.encoders import embedding
-from dispatcher.assembly.storage import open_storage
 from dispatcher.cli.calibrations import BY, print_json
 from dispatcher.cli.fit_options import FitOptions
-from dispatcher.cli.history import entry_of
-from dispatcher.cli.period import read_time
+from dispatcher.cli.history import judged_entries, open_history
+from dispatcher.cli.streamed import consumed
 from dispatcher.cli.terminal import folding_table, terminal
 from dispatcher.clock import SystemClock
 from dispatcher.errors import ConfigurationError
@@ -31,7 +30,6 @@ from dispatcher.settings import Settings, load_settings
 from dispatcher.store.agents import SqlAgents
 from dispatcher.store.calibrations import SqlCalibrations
 from dispatcher.store.engine import Database
-from dispatcher.store.history import past_decisions
 from dispatcher.tuning.calibration_rows import Chosen, choose_rows, of_labels, read_labelled
 from dispatcher.tuning.fit_report import FitReport, measured
 from dispatcher.tuning.labels import labels
@@ -45,7 +43,7 @@ async def run(options: FitOptions) -> None:
     if options.labelled and options.traffic:
         raise ConfigurationError("--labelled and --traffic don't go together")
     settings = load_settings(options.config)
-    async with open_storage(settings) as database:
+    async with open_history(settings) as database:
         snapshot = await SqlAgents(database).load()
         if not snapshot.agents:
             raise ConfigurationError("no agent is registered, so there is nothing to calibrate")
@@ -73,10 +71,8 @@ async def _rows(options: FitOptions, database: Database, snapshot: RegistrySnaps
             _read(options.labelled), options.labelled.name, registered
         )
     elif options.traffic:
-        now = SystemClock().now()
-        since, until = read_time(options.since, now), read_time("0m", now)
-        entries = [entry_of(past) async for past in past_decisions(database, since, until)]
-        found = list(of_labels(labels(sorted(entries, key=lambda one: one.stored.recorded_ms))))
+        judged = judged_entries(database, (options.since, "0m"))
+        found = await consumed(judged, lambda entries: list(of_labels(labels(entries))))
     else:
         return None
     return choose_rows(found, registered, examples)

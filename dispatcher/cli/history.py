@@ -1,13 +1,14 @@
 """Stored decisions as tuning reads them."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from dispatcher.assembly.storage import open_storage
 from dispatcher.cli.period import read_time
 from dispatcher.clock import SystemClock
 from dispatcher.settings import Settings
-from dispatcher.store.history import Past, past_decisions
+from dispatcher.store.engine import Database
+from dispatcher.store.history import Past, judged_decisions, past_decisions
 from dispatcher.tuning.decision_log import Entry
 from dispatcher.tuning.replay import Stored
 
@@ -32,7 +33,23 @@ def entry_of(past: Past) -> Entry:
 @asynccontextmanager
 async def entries(settings: Settings, period: tuple[str, str]) -> AsyncIterator[AsyncIterator[Entry]]:
     """The first decision of each intent, recorded between two times as `period.read_time` takes them."""
+    since, until = _read(period)
+    async with open_history(settings) as database:
+        yield (entry_of(past) async for past in past_decisions(database, since, until))
+
+
+def judged_entries(database: Database, period: tuple[str, str]) -> AsyncIterator[Entry]:
+    """The first decision of each judged intent; what was said last is last."""
+    since, until = _read(period)
+    return (entry_of(past) async for past in judged_decisions(database, since, until))
+
+
+def open_history(settings: Settings) -> AbstractAsyncContextManager[Database]:
+    """The database for somebody who looks back as far as it goes, and waits as long as that takes."""
+    return open_storage(settings, statement_s=None)
+
+
+def _read(period: tuple[str, str]) -> tuple[int, int]:
     now = SystemClock().now()
     since, until = (read_time(text, now) for text in period)
-    async with open_storage(settings) as database:
-        yield (entry_of(past) async for past in past_decisions(database, since, until))
+    return since, until

@@ -28,7 +28,15 @@ async def reloading(running: Running, read: Callable[[], Settings]) -> AsyncIter
 
 
 async def _follow(running: Running, read: Callable[[], Settings], asked: asyncio.Event) -> None:
-    in_use = running.settings.encoder
+    async with asyncio.TaskGroup() as group:
+        await _change(running, read, asked, group)
+
+
+async def _change(
+    running: Running, read: Callable[[], Settings], asked: asyncio.Event, group: asyncio.TaskGroup
+) -> None:
+    in_use, parts = running.settings.encoder, running.parts
+    longest_s = running.settings.delivery.request_timeout_s
     while True:
         await asked.wait()
         asked.clear()
@@ -37,8 +45,12 @@ async def _follow(running: Running, read: Callable[[], Settings], asked: asyncio
             if wanted == in_use:
                 logger.info("encoder.unchanged", extra={"encoder": wanted.name})
                 continue
-            await running.parts.encoder.change(wanted)
+            await parts.encoder.change(wanted, parts.calibrations.book.introduce)
             in_use = wanted
+            group.create_task(parts.router.let_go(parts.clock, longest_s))
         except DispatcherError as error:
             # The old one goes on; the operator corrects the file and asks again.
             logger.warning("encoder.not_changed", extra={"why": error.message})
+        except Exception:
+            # Settings that nobody foresaw must not end what serves.
+            logger.exception("encoder.not_changed")

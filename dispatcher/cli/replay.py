@@ -3,11 +3,13 @@
 import json
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 
 from dispatcher.assembly.storage import open_storage
-from dispatcher.cli.decision_commands import ReplayOptions
 from dispatcher.cli.history import entries
+from dispatcher.cli.replay_options import ReplayOptions
+from dispatcher.cli.streamed import consumed
 from dispatcher.cli.terminal import folding_table, terminal, warn
 from dispatcher.errors import ConfigurationError
 from dispatcher.routing.calibration import Calibration
@@ -15,7 +17,7 @@ from dispatcher.routing.decision import Weights
 from dispatcher.settings import Settings, load_settings
 from dispatcher.store.calibrations import SqlCalibrations
 from dispatcher.tuning.comparison import Change, Comparison, Expectation, compare, where
-from dispatcher.tuning.decision_log import read_entries
+from dispatcher.tuning.decision_log import Entry, read_entries
 from dispatcher.tuning.replay import Terms
 from dispatcher.tuning.terms import change_terms
 
@@ -30,12 +32,15 @@ async def replay(options: ReplayOptions) -> None:
     proposed = change_terms(now, options.changes or ())
     if options.calibration is not None:
         proposed = replace(proposed, calibration=await _calibration(settings, options.calibration))
+
+    def compared_with(found: Iterable[Entry]) -> Comparison:
+        return compare((entry.stored for entry in found), now, proposed)
+
     if options.source is not None:
-        stored = [entry.stored for entry in read_entries(options.source)]
+        compared = compared_with(read_entries(options.source))
     else:
         async with entries(settings, (options.since, options.until)) as found:
-            stored = [entry.stored async for entry in found]
-    compared = compare(stored, now, proposed)
+            compared = await consumed(found, compared_with)
     if options.as_json:
         sys.stdout.write(json.dumps(_document(compared, proposed), ensure_ascii=False) + "\n")
     else:

@@ -1,7 +1,7 @@
 """The bound on work that waits: what is over it is refused before it is accepted, never after (I9)."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from dispatcher.errors import OverloadedError
@@ -13,12 +13,21 @@ from dispatcher.registry.agent import Agent
 class AdmissionBounds:
     """At most `max_open` attempts are open in all, and `max_backlog` wait for an agent that is full.
 
-    Counts are of the whole ledger, about a second old where other replicas accepted.
+    At most `max_handoffs` parts wait for a person. Counts are of the whole ledger, about a second old
+    where other replicas accepted.
     """
 
     max_open: int = 10_000
     max_backlog: int = 1_000
+    max_handoffs: int = 10_000
     retry_after_s: int = 2
+
+
+@dataclass(slots=True, kw_only=True)
+class OpenHandoffs:
+    """How many parts wait for a person: as counted last, and what this replica accepted since."""
+
+    count: int = 0
 
 
 class Backlog(Protocol):
@@ -43,10 +52,14 @@ class Backlog(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """Asked twice: before a message is understood, and once it is known who would have to do it."""
+    """Asked twice: before a message is understood, and once it is known who would have to do it.
+
+    `handoffs` is whose count People keeps.
+    """
 
     backlog: Backlog
     bounds: AdmissionBounds
+    handoffs: OpenHandoffs = field(default_factory=OpenHandoffs)
 
     def check_total(self) -> None:
         """Raise OverloadedError (`too_much_open`) when no more may be accepted at all."""
@@ -61,6 +74,11 @@ class Admission:
         for capability in capabilities:
             if capability is not None and self._is_flooded(capability, environment):
                 raise self._refusal("too much waits for the agents that could do this", "backlog_full")
+
+    def check_people(self) -> None:
+        """Raise OverloadedError (`too_many_handoffs`) when no more may wait for a person."""
+        if self.handoffs.count >= self.bounds.max_handoffs:
+            raise self._refusal("too much waits for a person", "too_many_handoffs")
 
     def _is_flooded(self, capability: Capability, environment: str) -> bool:
         somebody_can = False

@@ -8,6 +8,7 @@ from dispatcher.dispatch.bookkeeper import Bookkeeper
 from dispatcher.dispatch.lifecycle.accept import Arrival, first_step, new_state
 from dispatcher.dispatch.lifecycle.assign import Assigner
 from dispatcher.dispatch.lifecycle.cancel import cancel
+from dispatcher.dispatch.lifecycle.handoff import handed_over
 from dispatcher.dispatch.lifecycle.ledger import KeyedRequest, Offer
 from dispatcher.dispatch.lifecycle.match import MatchRules, matched
 from dispatcher.dispatch.lifecycle.request import ChatMessage, DecisionRecord, RequestState
@@ -65,7 +66,7 @@ class Dispatcher:
         self.admission.check_total()
         message, session = await self._in_session(message, identity)
         planned = await self.planner.plan(message, session)
-        self.admission.check((one.capability for one in planned.plan.intents), message.environment)
+        self._check(planned, identity, message.environment)
         request_id = RequestId(new_id())
         arrival = Arrival(
             request_id=request_id,
@@ -74,6 +75,7 @@ class Dispatcher:
             plan=planned.plan,
             rankings=planned.rankings,
             session=session,
+            still_asked=planned.still_asked,
         )
         assigner = replace(self.assigner, choose=partial(self.selection.choose, planned=planned))
         if waits:
@@ -89,6 +91,7 @@ class Dispatcher:
         )
         if isinstance(outcome, KeyedRequest):
             return _replay(outcome, message)
+        self.admission.handoffs.count += handed_over(outcome.after)
         return Submitted(request_id=request_id, replayed=False)
 
     async def wait(self, request_id: RequestId, seconds: float) -> RequestState:
@@ -161,15 +164,13 @@ class Dispatcher:
 
     def _named(self, message: ChatMessage, identity: Identity) -> ChatMessage:
         """The message with the name of the capability that the caller asks for, if it can be told by now."""
-        if message.wanted is not None:
-            message = matched(message, self.matching, self.planner.contracts())
-        if message.capability is None:
-            return message
-        if not identity.allows(message.capability):
-            raise RequestError("this capability is not granted to you", code="capability_not_granted")
-        if message.capability not in self.planner.contracts():
-            raise RequestError("no agent declares this capability", code="unknown_capability")
-        return message
+        return matched(message, self.matching, self.planner.contracts(), identity.allows)
+
+    def _check(self, planned: Planned, identity: Identity, environment: str) -> None:
+        """Raise OverloadedError where too much waits for those who would have to do it."""
+        self.admission.check(self.selection.asked_for(identity.caller_id, planned), environment)
+        if self.selection.hands_over(identity.caller_id, planned):
+            self.admission.check_people()
 
 
 def _replay(known: KeyedRequest, message: ChatMessage) -> Submitted:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from dispatcher.identifiers import Capability
-from dispatcher.routing.decision import Decision, Outcome, Rejection
+from dispatcher.routing.decision import Advice, Decision, Outcome, Rejection
 
 REASON = "fallback"
 """Of a decision for the capability that takes what nobody else can."""
@@ -51,4 +51,29 @@ def instead(refused: Decision, found: Decision) -> Decision:
         scope_floor=refused.scope_floor,
         advice=refused.advice,
         shadow=refused.shadow,
+        winner=refused.winner,
+        contrast=refused.contrast,
+        ranked_text=refused.ranked_text,
+        refused_for=refused.reason,
     )
+
+
+def went_to_fallback(decision: Decision) -> bool:
+    """Whether it is a decision for the fallback capability; its `similarity` is not the text's then."""
+    # Decisions from before `refused_for` tell only where an agent took it.
+    return decision.refused_for is not None or decision.reason == REASON
+
+
+def refused_by_floors(decision: Decision) -> bool:
+    """Whether the floors in force refused the text, whoever got it then.
+
+    A missing grant and a bar above the floors refuse too, and are not meant. Decisions from before
+    `refused_for` are judged by their scope alone where the fallback capability got them.
+    """
+    if decision.refused_for is not None:
+        return decision.refused_for == Rejection.BELOW_SCOPE_FLOOR.value
+    if decision.reason == Rejection.BELOW_SCOPE_FLOOR.value:
+        return True
+    is_elsewhere = decision.reason in {BELOW_BAR, REASON} or decision.outcome is Outcome.UNAVAILABLE
+    is_below = decision.scope_score < decision.scope_floor and Advice.CHOICE not in decision.advice
+    return is_elsewhere and is_below

@@ -30,15 +30,15 @@ class Judging:
     async def take(self, state: RequestState, judgements: Sequence[Judgement], identity: Identity) -> None:
         """Store judgements of a request that the identity may read.
 
-        Raises RequestError `unknown_intent`, `judged_twice`, `unknown_capability` or
-        `contradictory_feedback`; nothing was stored then.
+        Raises RequestError `unknown_intent`, `judged_twice`, `contradictory_feedback` or
+        `unknown_capability`, also for one that is not granted; nothing was stored then.
         """
         positions = [one.position for one in judgements]
         if len(set(positions)) < len(positions):
             raise RequestError("each intent can be judged once in one message", code="judged_twice")
         intents = {intent.position: intent for intent in state.intents}
         for one in judgements:
-            self._check(one, intents.get(one.position))
+            self._check(one, intents.get(one.position), identity)
         given = Given(
             request_id=state.request.request_id,
             caller=state.request.caller,
@@ -47,16 +47,23 @@ class Judging:
         )
         await self.repository.record(given)
 
-    def _check(self, judgement: Judgement, intent: Intent | None) -> None:
+    def _check(self, judgement: Judgement, intent: Intent | None, identity: Identity) -> None:
         if intent is None:
             raise RequestError(f"the request has no intent {judgement.position}", code="unknown_intent")
         named = judgement.capability
         if named is None:
             return
-        if judgement.verdict is not Verdict.WRONG_CAPABILITY or named == intent.capability:
-            raise RequestError(
-                "a capability goes with `wrong_capability`, and is another one than was chosen",
-                code="contradictory_feedback",
-            )
-        if named not in self.known():
+        if judgement.verdict is not Verdict.WRONG_CAPABILITY:
+            raise _contradiction()
+        # Before it is compared: a part that was refused for want of a grant must not tell whose it was (I6).
+        if named not in self.known() or not identity.allows(named):
             raise RequestError("no agent declares this capability", code="unknown_capability")
+        if named == intent.capability:
+            raise _contradiction()
+
+
+def _contradiction() -> RequestError:
+    return RequestError(
+        "a capability goes with `wrong_capability`, and is another one than was chosen",
+        code="contradictory_feedback",
+    )

@@ -2,25 +2,32 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from dispatcher.dispatch.admission import OpenHandoffs
 from dispatcher.dispatch.lifecycle.handoff import NO_HANDOFFS, Handoff, handoff_frame
 from dispatcher.dispatch.lifecycle.request import DecisionRecord, RequestState, TaskStatus
-from dispatcher.errors import DeliveryError, RequestError
+from dispatcher.errors import DeliveryError, RequestError, TooLargeError
 from dispatcher.identifiers import RequestId, TaskId
 from dispatcher.protocol.handoff import HandoffFrame
 
 logger = logging.getLogger(__name__)
 BATCH = 100
 """Frames published per look; the rest waits for the next one."""
+CLAIM_S = 60
+"""How long what one replica is publishing is left to it. A copy more is the worst where that is too short."""
 
 
 class HandoffRepository(Protocol):
     """Where parts that were handed over are kept; their rows come with the step that hands them over."""
 
-    async def list(self, *, answered: bool, limit: int) -> Sequence[Handoff]:
-        """Open ones, the oldest first, or answered ones, the latest answer first."""
+    async def list(self, *, answered: bool, limit: int, after: TaskId | None = None) -> Sequence[Handoff]:
+        """Open ones, the oldest first, or answered ones, the latest answer first; those behind `after`."""
+        ...
+
+    async def count_open(self) -> int:
+        """How many nobody has answered."""
         ...
 
     async def of_request(self, request_id: RequestId) -> Sequence[Handoff]:
@@ -35,12 +42,20 @@ class HandoffRepository(Protocol):
         """Keep the first answer; False, and nothing changed, where there is one already, or no handoff."""
         ...
 
-    async def unpublished(self, limit: int) -> Sequence[Handoff]:
-        """Open ones that no broker has confirmed, the oldest first."""
+    async def claim_unpublished(self, limit: int) -> Sequence[Handoff]:
+        """Open ones that no broker has confirmed, the oldest first; nobody else gets them for CLAIM_S."""
+        ...
+
+    async def give_back(self, task_ids: Sequence[TaskId]) -> None:
+        """They were not published: whoever looks next gets them."""
         ...
 
     async def mark_published(self, task_id: TaskId) -> None:
         """The broker has its frame."""
+        ...
+
+    async def mark_unpublishable(self, task_id: TaskId, reason: str) -> None:
+        """It is not found by `claim_unpublished` any more."""
         ...
 
 
@@ -75,10 +90,15 @@ class People:
     repository: HandoffRepository
     reads: RequestReads
     queue: PeopleQueue | None
+    waiting: OpenHandoffs = field(default_factory=OpenHandoffs)
 
-    async def list(self, *, answered: bool, limit: int) -> Sequence[Handoff]:
-        """Open ones, the oldest first, or answered ones, the latest answer first."""
-        return await self.repository.list(answered=answered, limit=limit)
+    async def list(self, *, answered: bool, limit: int, after: TaskId | None = None) -> Sequence[Handoff]:
+        """Open ones, the oldest first, or answered ones, the latest answer first; those behind `after`."""
+        return await self.repository.list(answered=answered, limit=limit, after=after)
+
+    async def count(self) -> None:
+        """Bring what admission knows up to date."""
+        self.waiting.count = await self.repository.count_open()
 
     async def of(self, state: RequestState) -> Mapping[TaskId, Handoff]:
         """Those of a request, by task; nothing is asked for a request without any."""
@@ -105,30 +125,48 @@ class People:
     async def publish(self) -> int:
         """Tell people what they were not told; how many parts that were.
 
-        At least once: two replicas may tell the same, and a confirmation may get lost. What the broker does
-        not take stays for the next time.
+        At least once: a confirmation may get lost. What the broker does not take stays for the next time;
+        what can't be told at all is in the list alone, and keeps nothing behind it waiting.
         """
         if self.queue is None:
             return 0
-        waiting = await self.repository.unpublished(BATCH)
+        waiting = await self.repository.claim_unpublished(BATCH)
         if not waiting:
             return 0
-        await self.queue.prepare_people()
-        for told, handoff in enumerate(waiting):
-            try:
-                await self._publish(self.queue, handoff)
-            except DeliveryError as error:
-                logger.warning("handoff.not_published", extra={"reason": error.error_code})
-                return told
-        return len(waiting)
+        told, left = 0, [one.task_id for one in waiting]
+        try:
+            await self.queue.prepare_people()
+            for handoff in waiting:
+                told += await self._publish(self.queue, handoff)
+                left.remove(handoff.task_id)
+        except DeliveryError as error:
+            logger.warning("handoff.not_published", extra={"reason": error.error_code})
+        finally:
+            if left:
+                await self.repository.give_back(left)
+        return told
 
-    async def _publish(self, queue: PeopleQueue, handoff: Handoff) -> None:
+    async def _publish(self, queue: PeopleQueue, handoff: Handoff) -> bool:
+        """Whether people were told; raises DeliveryError where the broker is what is in the way."""
+        try:
+            return await self._tell(queue, handoff)
+        except TooLargeError as error:
+            reason = error.error_code
+        except ValueError as error:  # pydantic's: older rows may hold what frames take no more
+            reason = type(error).__name__
+        extra = {"task_id": handoff.task_id, "reason": reason}
+        logger.error("handoff.unpublishable", extra=extra)
+        await self.repository.mark_unpublishable(handoff.task_id, reason)
+        return False
+
+    async def _tell(self, queue: PeopleQueue, handoff: Handoff) -> bool:
         state = await self.reads.read(handoff.request_id)
         if state is None:
-            return  # deleted meanwhile, its handoff with it
+            return False  # deleted meanwhile, its handoff with it
         task = next(task for task in state.tasks if task.task_id == handoff.task_id)
         decisions = await self.reads.read_decisions(handoff.request_id)
         first = next((one.document for one in decisions if one.position == task.position), None)
         await queue.tell_people(handoff_frame(state, task, first))
         await self.repository.mark_published(handoff.task_id)
         logger.info("handoff.published", extra={"task_id": handoff.task_id})
+        return True

@@ -27,12 +27,14 @@ class Planned:
     """A plan and, by intent position, the ranking it came from.
 
     There are no rankings where the caller named the capability. Where the caller described it, `described`
-    is how, and a person takes what no agent can.
+    is how, and a person takes what no agent can. `still_asked` are questions of the session that are open
+    beside the one that the message answers.
     """
 
     plan: Plan
     rankings: tuple[Ranking, ...]
     described: str | None = None
+    still_asked: tuple[Question, ...] = ()
 
     def ranking(self, position: int) -> Ranking | None:
         """The ranking of one intent."""
@@ -76,8 +78,8 @@ class Planner:
             taken_up = await self._take_up(message, session.questions, reading)
             if taken_up is not None:
                 return taken_up
-        if session is not None and session.texts:
-            goes_on = await self._go_on(message, session.texts, reading)
+        if session is not None and (texts := session.texts_for(message.user_id)):
+            goes_on = await self._go_on(message, texts, reading)
             if goes_on is not None:
                 return goes_on
         found = await self.decomposer.split(message.message, self._rank)
@@ -104,30 +106,39 @@ class Planner:
     ) -> Planned | None:
         """The plan of the first question that the message answers, None where it answers none."""
         (ranking,) = await self.router.rank([message.message])
-        contracts = self.contracts()
-        for question in questions:
-            if question.options:
-                has_entities = bool(reading.entities)
-                option = chosen_option(
-                    question, message.message, ranking, self.clarify, has_entities=has_entities
-                )
-                if option is not None and option[0] in contracts:
-                    return self._as_chosen(message, question.text, option)
-                continue
-            if question.capability not in contracts:
-                continue
-            filled = fill(
-                contracts[question.capability].input_schema,
-                question.fields,
-                message.message,
-                reading.entities,
-                in_scope=ranking.in_scope,
-            )
-            if filled is not None:
-                whole = _answered(message, question, filled)
-                again = _again(question, whole.message)
-                return self._assemble(whole, (again,), self._read_today(whole.message, reading.language), ())
+        for place, question in enumerate(questions):
+            answered = self._answer(message, question, reading, ranking)
+            if answered is not None:
+                others = (*questions[:place], *questions[place + 1 :])
+                return replace(answered, still_asked=others)
         return None
+
+    def _answer(
+        self, message: ChatMessage, question: Question, reading: Reading, ranking: Ranking
+    ) -> Planned | None:
+        """The plan of the question's text with what the message says to it, None where that is nothing."""
+        contracts = self.contracts()
+        if question.options:
+            has_entities = bool(reading.entities)
+            option = chosen_option(
+                question, message.message, ranking, self.clarify, has_entities=has_entities
+            )
+            is_there = option is not None and option[0] in contracts
+            return self._as_chosen(message, question.text, option) if option and is_there else None
+        if question.capability not in contracts:
+            return None
+        filled = fill(
+            contracts[question.capability].input_schema,
+            question.fields,
+            message.message,
+            reading.entities,
+            in_scope=ranking.in_scope,
+        )
+        if filled is None:
+            return None
+        whole = _answered(message, question, filled)
+        again = _again(question, whole.message)
+        return self._assemble(whole, (again,), self._read_today(whole.message, reading.language), ())
 
     async def _go_on(self, message: ChatMessage, texts: Sequence[str], reading: Reading) -> Planned | None:
         """The plan of a message that means more behind an earlier text, None where it doesn't."""

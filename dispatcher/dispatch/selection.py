@@ -63,11 +63,28 @@ class Selection:
             return Assignment(decision=decision, options=self._described(decision, request.language))
         return self._assignment(decision)
 
+    def asked_for(self, caller: CallerId, planned: Planned) -> Sequence[Capability | None]:
+        """The capability that each intent would need an agent of; None where the caller gets none."""
+        grants = self.grants(caller)
+        may_fall_back = self.fallback.kind is FallbackKind.AGENT and planned.described is None
+        net = self.fallback.capability if may_fall_back and planned.rankings else None
+        granted = [_if_granted(one.capability, grants) for one in planned.plan.intents]
+        return [one or _if_granted(net, grants) for one in granted]
+
+    def hands_over(self, caller: CallerId, planned: Planned) -> bool:
+        """Whether a part of the plan would go to a person: out of scope, or not granted."""
+        if planned.described is None and self.fallback.kind is not FallbackKind.PEOPLE:
+            return False
+        if planned.described is None and not planned.rankings:
+            return False  # named, or the answer to a question: it goes nowhere else
+        return any(one is None for one in self.asked_for(caller, planned))
+
     def choose_only(
         self, agent_id: AgentId, request: Request, intent: Intent, task: Task, tried: frozenset[AgentId]
     ) -> Assignment:
         """Decide for one intent of a named capability: this agent takes it, or nobody."""
-        group = self.directory.group(intent.capability) if intent.capability else ()
+        wanted = _asked_for(intent, task)
+        group = self.directory.group(wanted) if wanted else ()
         others = {agent.agent_id for agent in group} - {agent_id}
         asked = self._query(request, intent, task, tried | others, None)
         assignment = self._assignment(self.router.decide(asked, _ranking(intent, task, None)))
@@ -111,8 +128,8 @@ class Selection:
         grants = self.grants(request.caller)
         return Query(
             text=intent.text,
-            capability=intent.capability or task.capability,
-            similarity=intent.confidence,
+            capability=_asked_for(intent, task),
+            similarity=_similarity(intent, task),
             allows=lambda capability: grants is None or capability in grants,
             environment=request.environment,
             payload_bytes=payload_bytes(request, intent, task.inputs if inputs is None else inputs),
@@ -134,6 +151,20 @@ class Selection:
             timeout_ms=declared.timeout_ms,
             leases=agent.declaration.leases,
         )
+
+
+def _asked_for(intent: Intent, task: Task) -> Capability | None:
+    """The capability: an opened task stays with its agent's own, which may be a near one (I2)."""
+    return task.capability or intent.capability
+
+
+def _if_granted(one: Capability | None, grants: frozenset[Capability] | None) -> Capability | None:
+    return one if grants is None or one in grants else None
+
+
+def _similarity(intent: Intent, task: Task) -> float:
+    """What the fallback got counts as if its caller had named it, each time."""
+    return 1.0 if intent.capability is None and task.capability is not None else intent.confidence
 
 
 def _ranking(intent: Intent, task: Task, planned: Planned | None) -> Ranking | None:

@@ -15,15 +15,18 @@ class StateBody(Body):
 
 
 class CalibrationReply(Reply):
-    """A stored calibration. `held` is true of one that a person put in force; times in ms since the epoch."""
+    """A stored calibration. `held` is true of one that a person put in force; times in ms since the epoch.
+
+    In a list, `registry_version` and `scope_floor` are null for one of a form that this version can't read.
+    """
 
     number: int
     encoder_id: str
     origin: Literal["self", "labelled", "traffic"]
     state: Literal["proposed", "shadow", "in_force", "retired"]
     held: bool
-    registry_version: int
-    scope_floor: float
+    registry_version: int | None
+    scope_floor: float | None
     made_by: str
     changed_by: str
     created_ms: int

@@ -14,7 +14,7 @@ from dispatcher.gateway.reply import json_response
 from dispatcher.gateway.validation import validate_document
 from dispatcher.registry.access import Role
 from dispatcher.routing.calibration_record import calibration_document
-from dispatcher.routing.stored_calibration import State, Stored
+from dispatcher.routing.stored_calibration import State, Stored, brief
 
 DIGITS = 9
 """Of a number; more fit no INTEGER column."""
@@ -59,7 +59,7 @@ class CalibrationRoutes:
     async def get_all(self) -> Response:
         """The newest 200 calibrations."""
         found = await self._parts.calibrations.list()
-        return json_response({"calibrations": [_brief(one) for one in found]})
+        return json_response({"calibrations": [brief(one) for one in found]})
 
     async def get_one(self, number: str) -> Response:
         """One calibration with what it was measured to do."""
@@ -79,23 +79,6 @@ def _read(number: str) -> int:
     return int(number)
 
 
-def _brief(stored: Stored) -> dict[str, object]:
-    made = stored.recorded.calibration
-    return {
-        "number": stored.number,
-        "encoder_id": made.encoder_id,
-        "origin": stored.origin,
-        "state": stored.state,
-        "held": stored.held,
-        "registry_version": made.registry_version,
-        "scope_floor": made.floor,
-        "made_by": stored.made_by,
-        "changed_by": stored.changed_by,
-        "created_ms": stored.created_ms,
-        "changed_ms": stored.changed_ms,
-    }
-
-
 def _whole(stored: Stored) -> dict[str, object]:
     document = calibration_document(stored.recorded)
-    return {**_brief(stored), "report": stored.report, "document": document}
+    return {**brief(stored), "report": stored.report, "document": document}

@@ -11,6 +11,7 @@ from dispatcher.dispatch.lifecycle.handoff import Handoff
 from dispatcher.errors import RequestError
 from dispatcher.gateway.auth import Guard, identity_of
 from dispatcher.gateway.handoff_models import (
+    TASK_ID,
     AnswerBody,
     HandoffFilter,
     HandoffReply,
@@ -25,7 +26,7 @@ from dispatcher.gateway.validation import validate_document
 from dispatcher.identifiers import TaskId
 from dispatcher.registry.access import Role
 
-_TASK_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.[0-9]{1,3}")
+_TASK_ID = re.compile(TASK_ID)
 
 
 class HandoffRoutes:
@@ -62,8 +63,10 @@ class HandoffRoutes:
     async def get_all(self, request: Request) -> Response:
         """What waits for a person, or what people answered."""
         asked = validate_document(HandoffFilter, dict(request.query_params))
-        found = await self._parts.people.list(answered=asked.answered, limit=asked.limit)
-        return json_response({"handoffs": [_view(one) for one in found]})
+        after = None if asked.after is None else TaskId(asked.after)
+        found = await self._parts.people.list(answered=asked.answered, limit=asked.limit + 1, after=after)
+        shown = [_view(one) for one in found[: asked.limit]]
+        return json_response({"handoffs": shown, "more": len(found) > asked.limit})
 
     async def post_answer(self, request: Request, task_id: str) -> Response:
         """Answer a part in an agent's place: once, and again only with the same words."""

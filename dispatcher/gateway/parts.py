@@ -22,7 +22,7 @@ from dispatcher.protocol.link import Settlement
 from dispatcher.registry.access import Identity
 from dispatcher.registry.description import AgentDescription
 from dispatcher.routing.decision import Decision
-from dispatcher.routing.stored_calibration import State, Stored
+from dispatcher.routing.stored_calibration import State, Stored, Unreadable
 
 
 class Submitted(Protocol):
@@ -117,8 +117,8 @@ class DeadLetters(Protocol):
 class Handoffs(Protocol):
     """Parts that people do."""
 
-    async def list(self, *, answered: bool, limit: int) -> Sequence[Handoff]:
-        """Open ones, the oldest first, or answered ones, the latest answer first."""
+    async def list(self, *, answered: bool, limit: int, after: TaskId | None = None) -> Sequence[Handoff]:
+        """Open ones, the oldest first, or answered ones, the latest answer first; those behind `after`."""
         ...
 
     async def of(self, state: RequestState) -> Mapping[TaskId, Handoff]:
@@ -133,7 +133,7 @@ class Handoffs(Protocol):
 class Calibrations(Protocol):
     """Stored calibrations; raises RequestError `not_found` where there is none of a number."""
 
-    async def list(self) -> Sequence[Stored]:
+    async def list(self) -> Sequence[Stored | Unreadable]:
         """The newest ones first."""
         ...
 

@@ -31,6 +31,8 @@ from dispatcher.routing.record import decision_document
 
 Document = dict[str, object]
 
+_OFFLINE = frozenset({"winner", "contrast", "ranked_text", "refused_for"})
+"""Members of a decision that only those who work offline need."""
 _HIDDEN: Document = {
     "outcome": Outcome.OUT_OF_SCOPE,
     "reason": Outcome.OUT_OF_SCOPE,
@@ -120,7 +122,8 @@ def agents_view(descriptions: Iterable[AgentDescription]) -> Document:
 
 
 def _decision_view(position: int, number: int, decision: Document, identity: Identity) -> Document:
-    view: Document = {"position": position, "number": number, **decision}
+    shown = {name: value for name, value in decision.items() if name not in _OFFLINE}
+    view: Document = {"position": position, "number": number, **shown}
     if identity.grants is None:
         return view
     if not _shows(view.get("capability"), identity):

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from dispatcher.clock import Clock
 from dispatcher.errors import UnavailableError
+from dispatcher.failure_rest import Rest, RestRules, after_failure, after_success
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetRules:
     """`calls` may run at once. A bucket of `tokens_per_minute` tokens refills at that rate.
 
-    After `failures` failed calls in a row nothing is asked for `rest_s` seconds: an endpoint that is gone
-    must not cost every message its timeout.
+    After `failures` failed calls in a row nothing is asked for `rest_s` seconds; see `failure_rest`.
     """
 
     calls: int = 4
@@ -38,8 +38,8 @@ class ModelBudget:
         self._running = 0
         self._tokens = float(rules.tokens_per_minute)
         self._counted_at = clock.monotonic()
-        self._failures = 0
-        self._rests_until = clock.monotonic()
+        self._rest_rules = RestRules(failures=rules.failures, rest_s=rules.rest_s)
+        self._rest = Rest()
 
     @contextmanager
     def spending(self, tokens: int) -> Iterator[Spending]:
@@ -55,9 +55,9 @@ class ModelBudget:
         spent = Spending(tokens)
         try:
             yield spent
-            self._failures = 0
+            self._rest = after_success(self._rest)
         except UnavailableError:
-            self._note_failure()
+            self._rest = after_failure(self._rest, self._rest_rules, self._clock.monotonic())
             raise
         finally:
             self._running -= 1
@@ -65,7 +65,7 @@ class ModelBudget:
             self._tokens = min(self._tokens + tokens - cost, float(self._rules.tokens_per_minute))
 
     def _check(self, tokens: int) -> None:
-        if self._clock.monotonic() < self._rests_until:
+        if self._clock.monotonic() < self._rest.until:
             raise UnavailableError("the language model failed several times in a row, and is left alone")
         if self._running >= self._rules.calls:
             raise UnavailableError("so many calls of the language model run already")
@@ -77,9 +77,3 @@ class ModelBudget:
         gained = (now - self._counted_at) / 60 * self._rules.tokens_per_minute
         self._tokens = min(self._tokens + gained, float(self._rules.tokens_per_minute))
         self._counted_at = now
-
-    def _note_failure(self) -> None:
-        self._failures += 1
-        if self._failures >= self._rules.failures:
-            self._failures = 0
-            self._rests_until = self._clock.monotonic() + self._rules.rest_s

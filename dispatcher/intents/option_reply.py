@@ -19,10 +19,20 @@ _WORDS: Mapping[str, int] = {
     "second": 2,
     "third": 3,
 }
-_NUMBER = re.compile(
-    r"(?:the |option |number |no\.? ?|#|选项|选|我要|第)*"
-    r"(?P<number>[1-9]|[一二两三]|one|two|three|first|second|third)"
-    r"(?:个|项|号|种|个吧|项吧|号吧|st|nd|rd| one| option)?"
+_CHOICES = tuple(
+    map(
+        re.compile,
+        (
+            # Behind a bare number a measure word counts: "两个" and "the two" mean both, "一个" any of them.
+            r"(?:我要|我?选|选项)*第(?P<number>[1-9一二两三])[个项号种]?吧?",
+            r"(?:我要|我?选|选项|#)*(?P<number>[1-9一二三])号?吧?",
+            r"(?P<number>两)",
+            # "no one" is none of them.
+            r"(?:(?:the )?(?:option |number |no\. ?|no ?(?=[1-9])|#))*(?P<number>[1-9]|one|two|three)",
+            r"(?:the |option |number )*(?P<number>first|second|third)(?: one| option)?",
+            r"(?:the )?(?P<number>[1-9])(?:st|nd|rd)(?: one| option)?",
+        ),
+    )
 )
 _AROUND = " \t\r\n.,!?;:()[]。，！？；：、（）【】\"'“”"
 
@@ -36,7 +46,7 @@ def named_option(message: str, options: Sequence[Capability]) -> int | None:
     for place, option in enumerate(options):
         if said == option.casefold():
             return place
-    found = _NUMBER.fullmatch(said)
+    found = next(filter(None, (pattern.fullmatch(said) for pattern in _CHOICES)), None)
     if found is None:
         return None
     number = _WORDS.get(found["number"]) or int(found["number"])

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from dispatcher.errors import OverloadedError, UnavailableError
-from dispatcher.routing.embedder import Embedder, Vectors
+from dispatcher.routing.embedder import Embedder, TextRefusedError, Vectors
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +40,8 @@ class TextEncoder(Protocol):
 
 _Key = tuple[str, bool]
 """A text as it is encoded, and whether as a passage."""
+_Encoded = Vectors | BaseException
+"""A row, or why there is none."""
 
 
 def text_key(text: str) -> str:
@@ -55,7 +57,7 @@ class _Batch:
         self.keys: list[_Key] = []
         self.done = asyncio.Event()
         self.vectors: dict[_Key, Vectors] = {}
-        self.error: BaseException | None = None
+        self.errors: dict[_Key, BaseException] = {}
 
 
 class BatchingEncoder:
@@ -102,21 +104,28 @@ class BatchingEncoder:
         batches = self._enqueue([key for key in dict.fromkeys(keys) if key not in found])
         for batch in batches:
             await batch.done.wait()
-            if batch.error is not None:
-                raise UnavailableError(_why(batch.error)) from batch.error
+            for key in keys:
+                if key in batch.errors:
+                    raise UnavailableError(_why(batch.errors[key])) from batch.errors[key]
             found |= batch.vectors
         if not keys:
             return np.zeros((0, self.dimensions), dtype=np.float32)
         return np.stack([found[key] for key in keys])
 
-    def close(self) -> None:
-        """End the thread, after the call that runs, and let go of the model and all vectors.
+    def stop(self) -> None:
+        """Start no call any more, and let go of the model and all vectors; on the event loop.
 
         Texts still waiting are never encoded.
         """
-        self._thread.shutdown(cancel_futures=True)
         self._encode = None
         self._cache.clear()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def close(self) -> None:
+        """Stop, and end the thread after the call that runs; once stopped, any thread may wait here."""
+        if self._encode is not None:
+            self.stop()
+        self._thread.shutdown()
 
     def _enqueue(self, keys: Sequence[_Key]) -> list[_Batch]:
         new = [key for key in keys if key not in self._batch_of]
@@ -146,28 +155,55 @@ class BatchingEncoder:
         batch = self._queue.popleft()
         self._is_running = True
         loop = asyncio.get_running_loop()
-        encode = partial(self._encode, [text for text, _ in batch.keys], as_passages=batch.as_passages)
-        call = loop.run_in_executor(self._thread, encode)
+        encode = partial(self._encode, as_passages=batch.as_passages)
+        call = loop.run_in_executor(self._thread, _encode_each, encode, [text for text, _ in batch.keys])
         call.add_done_callback(partial(self._finish, batch))
 
-    def _finish(self, batch: _Batch, call: "asyncio.Future[Vectors]") -> None:
+    def _finish(self, batch: _Batch, call: "asyncio.Future[list[_Encoded]]") -> None:
         self._is_running = False
-        batch.error = asyncio.CancelledError() if call.cancelled() else call.exception()
-        if batch.error is None:
-            batch.vectors = dict(zip(batch.keys, call.result(), strict=True))
-            self._remember(batch.vectors)
-        else:
-            logger.error("encoder.failed", extra={"texts": len(batch.keys)}, exc_info=batch.error)
-        for key in batch.keys:
+        failure = asyncio.CancelledError() if call.cancelled() else call.exception()
+        encoded = call.result() if failure is None else [failure] * len(batch.keys)
+        for key, one in zip(batch.keys, encoded, strict=True):
+            if isinstance(one, BaseException):
+                batch.errors[key] = one
+            else:
+                batch.vectors[key] = one
             del self._batch_of[key]
+        if batch.errors:
+            facts = {"texts": len(batch.errors), "of": len(batch.keys)}
+            logger.error("encoder.failed", extra=facts, exc_info=next(iter(batch.errors.values())))
+        self._remember(batch.vectors)
         batch.done.set()
         self._start_next()
 
     def _remember(self, vectors: dict[_Key, Vectors]) -> None:
+        if self._encode is None:
+            return
         # Copies: a row that is kept must not keep its whole batch alive.
         self._cache |= {key: row.copy() for key, row in vectors.items()}
         while len(self._cache) > self._cache_size:
             self._cache.popitem(last=False)
+
+
+def _encode_each(encode: Callable[[Sequence[str]], Vectors], texts: Sequence[str]) -> "list[_Encoded]":
+    """A row or an error for each text. Where texts are refused, each is asked for by itself, once.
+
+    What fails otherwise then ends that: the rest would wait for it one by one.
+    """
+    try:
+        return list(encode(texts))
+    except TextRefusedError:
+        if len(texts) == 1:
+            raise
+    found: list[_Encoded] = []
+    for text in texts:
+        try:
+            found.extend(encode([text]))
+        except TextRefusedError as error:
+            found.append(error)
+        except UnavailableError as error:
+            return found + [error] * (len(texts) - len(found))
+    return found
 
 
 def _why(error: BaseException) -> str:

@@ -79,14 +79,25 @@ class CalibrationBook:
                 if not await self._tell():
                     return
 
+    async def introduce(self, router: Calibrated) -> None:
+        """Tell a router that is about to serve what is in force; raises UnavailableError as `look` does."""
+        marks = await self._repository.marks(router.encoder_id)
+        in_force, shadow = await self._find(marks, State.IN_FORCE), await self._find(marks, State.SHADOW)
+        in_use = InUse(encoder_id=router.encoder_id, contrast=self._contrast)
+        router.follow(_as_given(in_force, shadow, in_use))
+
     async def _take(self) -> None:
-        marks = await self._repository.marks(self._router.encoder_id)
+        in_use = self.in_use
+        marks = await self._repository.marks(in_use.encoder_id)
         is_followed = self._given is not None and self._router.given is self._given
         if is_followed and marks == self._marks:
             return
         in_force, shadow = await self._find(marks, State.IN_FORCE), await self._find(marks, State.SHADOW)
+        if in_use != self.in_use:
+            # The encoder was changed meanwhile; the new one's are taken at the next look.
+            return
         self._marks, self._in_force = marks, in_force
-        self._given = self._as_given(in_force, shadow)
+        self._given = _as_given(in_force, shadow, in_use)
         self._router.follow(self._given)
         facts = {
             "in_force": in_force.number if in_force else None,
@@ -104,19 +115,6 @@ class CalibrationBook:
             # A later version's: the registry's own is used, and what is stored stays as it is.
             logger.warning("calibration.not_readable", extra={"number": number, "why": error.message})
             return None
-
-    def _as_given(self, in_force: Stored | None, shadow: Stored | None) -> Given:
-        in_use = self.in_use
-        for one in (in_force, shadow):
-            if one is not None and not in_use.takes(one.recorded):
-                logger.warning("calibration.not_usable", extra={"number": one.number, "kind": one.origin})
-        base = in_force if in_force is not None and in_use.takes(in_force.recorded) else None
-        asked = shadow if shadow is not None and in_use.takes(shadow.recorded) else None
-        return Given(
-            base=base.named if base else None,
-            is_held=base is not None and base.held,
-            shadow=Shadow(number=asked.number, calibration=asked.named) if asked else None,
-        )
 
     async def _tell(self) -> bool:
         """Store what self-calibration made since the last time; whether there may be something to take."""
@@ -150,6 +148,19 @@ class CalibrationBook:
             await self._repository.propose_once(made)
         self._told = newest
         return False
+
+
+def _as_given(in_force: Stored | None, shadow: Stored | None, in_use: InUse) -> Given:
+    for one in (in_force, shadow):
+        if one is not None and not in_use.takes(one.recorded):
+            logger.warning("calibration.not_usable", extra={"number": one.number, "kind": one.origin})
+    base = in_force if in_force is not None and in_use.takes(in_force.recorded) else None
+    asked = shadow if shadow is not None and in_use.takes(shadow.recorded) else None
+    return Given(
+        base=base.named if base else None,
+        is_held=base is not None and base.held,
+        shadow=Shadow(number=asked.number, calibration=asked.named) if asked else None,
+    )
 
 
 def _report(fitted: Fitted) -> Mapping[str, Any]:

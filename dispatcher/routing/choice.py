@@ -113,8 +113,11 @@ class Choice:
             retry_after_s=self._rules.retry_after_s if outcome is Outcome.UNAVAILABLE else None,
             elapsed_ms=(self._clock.monotonic() - started) * 1000,
             advice=ranking.advice if ranking else (),
-            shadow=_in_shadow(query, ranking, found.verdict),
+            shadow=self._in_shadow(query, ranking, found.verdict),
             options=options,
+            winner=_winner(ranking),
+            contrast=ranking.contrast if ranking else None,
+            ranked_text=ranking.text if ranking and ranking.text != query.text else None,
         )
 
     def _find(self, query: Query, ranking: Ranking | None) -> Finding:
@@ -177,6 +180,18 @@ class Choice:
         reason_given = "least_bad_of_saturated" if is_saturated else "highest_score"
         return Verdict(Outcome.SELECTED, reason_given, chosen, left_out)
 
+    def _in_shadow(self, query: Query, ranking: Ranking | None, verdict: Verdict) -> ShadowDecision | None:
+        """None where the floors did not decide: another calibration would have decided the same."""
+        if ranking is None or ranking.shadow is None or ranking.advice:
+            return None
+        if not ranking.in_scope and _is_above(ranking, self._rules.similarity_floor):
+            return None
+        is_accepted = ranking.in_scope and query.capability == _winner(ranking)
+        if query.capability is not None and not is_accepted:
+            return None
+        is_below = verdict.reason == Rejection.BELOW_SCOPE_FLOOR.value
+        return shadow_decision(ranking.shadow, verdict.outcome, was_refused=is_below)
+
     def _left_out(
         self, rejected: Mapping[Key, Rejection], counted: Sequence[Contender], looked_at: int
     ) -> Mapping[str, int]:
@@ -193,15 +208,11 @@ def _winner(ranking: Ranking | None) -> Capability | None:
     return ranking.winner.capability if ranking is not None and ranking.winner is not None else None
 
 
-def _in_shadow(query: Query, ranking: Ranking | None, verdict: Verdict) -> ShadowDecision | None:
-    """None where the floors were skipped: another calibration would have decided the same."""
-    if ranking is None or ranking.shadow is None or ranking.advice:
-        return None
-    is_accepted = ranking.in_scope and query.capability == _winner(ranking)
-    if query.capability is not None and not is_accepted:
-        return None
-    is_below = verdict.reason == Rejection.BELOW_SCOPE_FLOOR.value
-    return shadow_decision(ranking.shadow, verdict.outcome, was_refused=is_below)
+def _is_above(ranking: Ranking, similarity_floor: float) -> bool:
+    """Whether the floors accept the text, whatever was made of that."""
+    winner = ranking.winner
+    is_similar = winner is not None and winner.similarity >= similarity_floor
+    return is_similar and ranking.scope_score >= ranking.scope_floor
 
 
 def _refused(outcome: Outcome, reason: Rejection, group: Sequence[Contender]) -> Verdict:

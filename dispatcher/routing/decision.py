@@ -130,5 +130,15 @@ class Decision:
     elapsed_ms: float = 0.0
     advice: tuple[str, ...] = ()
     shadow: ShadowDecision | None = None
-    """None without a calibration in shadow, and where no floor applies: the capability was named."""
+    """None without a calibration in shadow, and where its floors would not decide: the capability was named,
+    or the floors in force accepted the text and a higher bar did not.
+    """
     options: tuple[Option, ...] = ()
+    winner: Capability | None = None
+    """The best capability of the ranking, whose scope floor counts; a near one may have got the intent."""
+    contrast: float | None = None
+    """What was taken off every cosine of the text; None without a ranking."""
+    ranked_text: str | None = None
+    """What was ranked, where that is not `text`: a follow-up goes with what was said before it."""
+    refused_for: str | None = None
+    """Of a decision for the fallback capability: the reason why none of the text's own got it."""

@@ -38,6 +38,10 @@ class Embedder(Protocol):
         ...
 
 
+class TextRefusedError(UnavailableError):
+    """The encoder works, but does not take one of these texts; by themselves the others may be taken."""
+
+
 def unit_rows(
     texts: Sequence[str], dimensions: int, encode: Callable[[list[str]], object], named: str = "the encoder"
 ) -> Vectors:

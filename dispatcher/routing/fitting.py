@@ -92,12 +92,16 @@ def fit(
 
 
 def agree(fitted: Fitted, given: Given, rules: FitRules) -> Fitted:
-    """Use what is in force, or the registry's own where that may replace it."""
+    """Use what is in force, or the registry's own where that may replace it; again it gives the same.
+
+    Of one registry version what is in force stays: replicas that calibrate apart agree on the first one
+    stored. One that can't be used here is no base, and waits to be replaced.
+    """
     new, base = fitted.newest or fitted.used, given.base
     own = replace(fitted, used=new, pending=None, shadow=given.shadow)
     if base is None:
         return own
-    if given.is_held or new.registry_version < base.registry_version or is_like(new, base):
+    if given.is_held or new.registry_version <= base.registry_version or is_like(new, base):
         # Twins are the registry's, whatever the floor was fitted on.
         return replace(own, used=base if base.twins == new.twins else replace(base, twins=new.twins))
     return _after(own, new, base, rules)

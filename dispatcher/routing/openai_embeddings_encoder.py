@@ -2,29 +2,27 @@
 
 import asyncio
 import threading
-from collections.abc import Mapping, Sequence
-from concurrent.futures import CancelledError
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import CancelledError, Future
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from http import HTTPStatus
+from typing import TypeVar
 
-import aiohttp
 import numpy as np
 import orjson
 
-from dispatcher.errors import ConfigurationError, UnavailableError
-from dispatcher.routing.embedder import Vectors, unit_rows
+from dispatcher.clock import Clock, SystemClock
+from dispatcher.errors import UnavailableError
+from dispatcher.failure_rest import Rest, RestRules, after_failure, after_success
+from dispatcher.openai_endpoint import Address, NotTakenError, OpenAiEndpoint
+from dispatcher.routing.embedder import TextRefusedError, Vectors, unit_rows
 from dispatcher.routing.encoder_id import encoder_id_of
 
 ENDPOINT = "the embeddings endpoint"
 BYTES_PER_TEXT = 256 * 1024
 """Of an answer at most, and 64 KiB for the whole: 8,192 numbers of 32 characters. More is not read."""
-KEEP_ALIVE_S = 4.0
-"""Less than what servers keep an idle connection for, so that they rarely close it under a call."""
-_REASONS: Mapping[int, str] = {
-    HTTPStatus.UNAUTHORIZED: "does not take the key",
-    HTTPStatus.FORBIDDEN: "does not take the key",
-    HTTPStatus.TOO_MANY_REQUESTS: "takes no more for now",
-}
+REST = RestRules(failures=5, rest_s=10.0)
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,23 +46,30 @@ class OpenAiEmbeddingsEncoder:
     """Asks for one vector on construction unless their length is given; has to be closed.
 
     Whatever is wrong with an answer raises UnavailableError with one sentence, and none of its vectors
-    is used. Nothing is tried again here: who asked does that. Calls run in a thread of its own.
+    is used. Nothing is tried again here: who asked does that. After failures in a row nothing is asked
+    for a time (REST). Calls run in a thread of its own.
     """
 
-    def __init__(self, rules: EndpointRules) -> None:
-        if not (rules.key.isascii() and rules.key.isprintable()):
-            raise ConfigurationError("the embeddings endpoint's key must be visible ASCII")
+    def __init__(self, rules: EndpointRules, clock: Clock | None = None) -> None:
+        address = Address(named=ENDPOINT, url=rules.url, key=rules.key, timeout_s=rules.timeout_s)
         self._rules = rules
-        self._session: aiohttp.ClientSession | None = None
+        self._clock = clock or SystemClock()
+        self._rest = Rest()
+        self._endpoint = OpenAiEndpoint(address)
+        self._opened = AsyncExitStack()
+        self._turn = threading.Lock()
+        self._is_closed = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="embeddings", daemon=True)
         self._thread.start()
         try:
+            self._run(self._opened.enter_async_context(self._endpoint.opened())).result()
             self.dimensions = rules.dimensions or len(self._ask(["length"])[0])
         except BaseException:
             self.close()
             raise
-        prepared = (rules.url, rules.model, rules.query_prefix, rules.passage_prefix, self.dimensions)
+        # Not its address: the same model gives the same vectors wherever it runs.
+        prepared = (rules.model, rules.query_prefix, rules.passage_prefix, self.dimensions)
         self.encoder_id = encoder_id_of("openai", rules.model, prepared)
 
     def encode(self, texts: Sequence[str], *, as_passages: bool = False) -> Vectors:
@@ -76,67 +81,56 @@ class OpenAiEmbeddingsEncoder:
 
     def close(self) -> None:
         """End all calls, connections and the thread; a second time it does nothing."""
-        if self._loop.is_closed():
-            return
+        with self._turn:
+            if self._is_closed:
+                return
+            self._is_closed = True
         asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
     def _ask(self, texts: list[str]) -> Vectors:
-        if self._loop.is_closed():
-            raise _unavailable("is not asked any more")
-        call = asyncio.run_coroutine_threadsafe(self._exchange(texts), self._loop)
+        if self._clock.monotonic() < self._rest.until:
+            raise _unavailable("failed several times in a row, and is left alone")
         try:
-            status, body = call.result()
-        except TimeoutError:
-            raise _unavailable(f"did not answer within {self._rules.timeout_s:g} s") from None
-        except (aiohttp.ClientError, OSError) as error:
-            raise _unavailable("can't be reached, or broke off") from error
-        except CancelledError:
-            raise _unavailable("is not asked any more") from None
-        if status != HTTPStatus.OK:
-            raise _unavailable(f"{_REASONS.get(status, 'failed')} ({status})")
-        return read_vectors(body, len(texts))
+            vectors = self._ask_now(texts)
+        except TextRefusedError:
+            self._rest = after_success(self._rest)
+            raise
+        except UnavailableError:
+            self._rest = after_failure(self._rest, REST, self._clock.monotonic())
+            raise
+        self._rest = after_success(self._rest)
+        return vectors
 
-    async def _exchange(self, texts: list[str]) -> tuple[int, bytes]:
+    def _ask_now(self, texts: list[str]) -> Vectors:
         asked: dict[str, object] = {"model": self._rules.model, "input": texts, "encoding_format": "float"}
         if self._rules.dimensions is not None:
             asked["dimensions"] = self._rules.dimensions
-        limit = BYTES_PER_TEXT * len(texts) + 65_536
-        async with (
-            asyncio.timeout(self._rules.timeout_s),
-            self._connected().post(
-                self._rules.url, data=orjson.dumps(asked), headers=self._headers(), allow_redirects=False
-            ) as response,
-        ):
-            body = bytearray()
-            async for piece in response.content.iter_any():
-                body += piece
-                if len(body) > limit:
-                    raise aiohttp.ClientPayloadError("too long")
-            return response.status, bytes(body)
+        try:
+            body = self._endpoint.address.encoded(asked)
+            answer = self._run(self._endpoint.ask(body, BYTES_PER_TEXT * len(texts) + 65_536)).result()
+        except NotTakenError as error:
+            raise TextRefusedError(error.message) from None
+        except CancelledError:
+            raise _unavailable("is not asked any more") from None
+        return read_vectors(answer, len(texts))
 
-    def _headers(self) -> dict[str, str]:
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        return headers | ({"Authorization": f"Bearer {self._rules.key}"} if self._rules.key else {})
-
-    def _connected(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(keepalive_timeout=KEEP_ALIVE_S),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                trust_env=False,
-            )
-        return self._session
+    def _run(self, call: Coroutine[object, object, Result]) -> "Future[Result]":
+        # In turn with `close`: what comes before its look at the calls is seen by it.
+        with self._turn:
+            if self._is_closed:
+                call.close()
+                raise _unavailable("is not asked any more")
+            return asyncio.run_coroutine_threadsafe(call, self._loop)
 
     async def _close(self) -> None:
         calls = asyncio.all_tasks() - {asyncio.current_task()}
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
-        if self._session is not None:
-            await self._session.close()
+        await self._opened.aclose()
 
 
 def read_vectors(body: bytes, count: int) -> Vectors:

@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from dispatcher.clock import Clock
 from dispatcher.registry.agent import Agent
 from dispatcher.routing.batcher import TextEncoder
 from dispatcher.routing.calibration import Calibration
@@ -87,7 +88,7 @@ class ReindexingRouter:
 
     @property
     def given(self) -> Given | None:
-        """See `router.Router`; None after a change of the encoder, which needs calibrations of its own."""
+        """See `router.Router`; of the encoder that serves."""
         return self._now.router.given
 
     def follow(self, given: Given) -> None:
@@ -98,15 +99,6 @@ class ReindexingRouter:
     def calibration(self) -> Calibration | None:
         """See `router.Router`."""
         return self._now.router.calibration
-
-    @property
-    def pending_calibration(self) -> Calibration | None:
-        """See `router.Router`."""
-        return self._now.router.pending_calibration
-
-    def approve(self) -> None:
-        """See `router.Router`."""
-        self._now.router.approve()
 
     async def sync(self, agents: Sequence[Agent], version: int) -> None:
         """Follow the registry to `version`, whichever encoder serves; raises as `router.Router.sync` does."""
@@ -133,12 +125,16 @@ class ReindexingRouter:
             return self._before.router.decide(query, ranking)
         return _decide_anew(self._now.router, query, ranking)
 
-    async def change_encoder(self, new: TextEncoder) -> TextEncoder:
+    async def change_encoder(
+        self, new: TextEncoder, introduce: Callable[[Router], Awaitable[None]] | None = None
+    ) -> TextEncoder:
         """Use another encoder once all declarations are encoded with it and the calibration is fitted.
 
+        `introduce` tells the new router what is in force of its encoder, before it serves.
         Until then the old one serves; what the registry takes up meanwhile is taken up by both. Returns
         the old encoder when nothing uses it any more: the caller closes it. Raises OverloadedError or
-        UnavailableError from the new one, and then nothing has changed. One change at a time.
+        UnavailableError from the new one, and what `introduce` raises, and then nothing has changed. One
+        change at a time; `let_go` is to be called after each.
         """
         async with self._changing:
             coming = _Serving(router=self._make(new), encoder=new)
@@ -146,6 +142,8 @@ class ReindexingRouter:
             while self._wanted is not None and self._wanted[1] != followed:
                 agents, followed = self._wanted
                 await coming.router.sync(agents, followed)
+                if introduce is not None:
+                    await introduce(coming.router)
             # Nothing waits between the look at what is wanted and this: who asks next asks the new one.
             old, self._now = self._now, coming
             self._before = old
@@ -153,6 +151,13 @@ class ReindexingRouter:
             logger.info("encoder.changed", extra=facts)
             await old.unused()
             return old.encoder
+
+    async def let_go(self, clock: Clock, seconds: float) -> None:
+        """Drop what served before after this time; of what it ranked only the verdict counts from then on."""
+        before = self._before
+        await clock.sleep(seconds)
+        if self._before is before:
+            self._before = None
 
 
 def _decide_anew(router: Router, query: Query, ranking: Ranking) -> Decision:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 
 from dispatcher.clock import Clock
@@ -105,16 +105,6 @@ class Router:
         """The calibration in use; None before the first sync."""
         return self._current.fitted.used if self._current else None
 
-    @property
-    def pending_calibration(self) -> Calibration | None:
-        """A newer one that refuses clearly more of the registered examples and waits for `approve`."""
-        return self._current.fitted.pending if self._current else None
-
-    def approve(self) -> None:
-        """Use the calibration that waits, if one does."""
-        if self.pending_calibration is not None:
-            self._use(replace(self._now().fitted, used=self.pending_calibration, pending=None))
-
     def follow(self, given: Given) -> None:
         """Go by what all replicas have agreed on, from now on; the registry's own calibration stays known."""
         self._given = given
@@ -178,6 +168,9 @@ class Router:
         if stale or fresh or fitted is None:
             prototypes = change.applied_to(self._catalogue.prototypes)
             fitted = await asyncio.to_thread(self._fit, prototypes, fixed, version)
+            if self._given is not None:
+                # What was followed while the thread fitted, which began with what was given before.
+                fitted = agree(fitted, self._given, self._fit_rules())
         # From here on nothing waits: whoever ranks sees all of it or nothing.
         self._catalogue.apply(change.removed, change.added.values())
         self._digests, self._version = digests, version
@@ -217,7 +210,8 @@ class Router:
     def _try(
         self, prototypes: Prototypes, fixed: Fixed, texts: Sequence[str], vectors: Vectors
     ) -> tuple[Ranking, ...]:
-        fitted = self._fit(prototypes, fixed, self._version)
+        # The next version, because of the present one what is in force counts.
+        fitted = self._fit(prototypes, fixed, self._version + 1)
         catalogue = Catalogue(ExactIndex, self._encoder.encoder_id, self._encoder.dimensions)
         catalogue.apply((), prototypes.values())
         table = catalogue.look_up(texts, vectors, self._rules.search_limit)

@@ -4,7 +4,8 @@ The only file that knows the packages `sentence_transformers` and `torch`; impor
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -47,15 +48,16 @@ class SentenceTransformerEncoder:
 
     def __init__(self, rules: ModelRules, package: str = PACKAGE) -> None:
         self._rules = rules
-        self._model = _loaded(rules, package)
         # Tokenizers keep what they cut to inside themselves and fail when two threads use one.
         self._turn = threading.Lock()
-        prompts = self._model.prompts
-        own_passage = prompts.get("document") or prompts.get("passage") or ""
-        self._query = prompts.get("query") or "" if rules.query_prefix is None else rules.query_prefix
-        self._passage = own_passage if rules.passage_prefix is None else rules.passage_prefix
-        self.dimensions = int(self._model.get_embedding_dimension())
-        prepared = (rules.model, self._query, self._passage, self._model.max_seq_length)
+        with _loading(rules.model):
+            self._model = _loaded(rules, package)
+            prompts = self._model.prompts
+            own_passage = prompts.get("document") or prompts.get("passage") or ""
+            self._query = prompts.get("query") or "" if rules.query_prefix is None else rules.query_prefix
+            self._passage = own_passage if rules.passage_prefix is None else rules.passage_prefix
+            self.dimensions = int(self._model.get_embedding_dimension())
+            prepared = (rules.model, self._query, self._passage, self._model.max_seq_length)
         self.encoder_id = encoder_id_of("st", rules.model, prepared)
 
     def encode(self, texts: Sequence[str], *, as_passages: bool = False) -> Vectors:
@@ -78,11 +80,19 @@ def _loaded(rules: ModelRules, package: str) -> Any:  # noqa: ANN401 - the packa
     name = _folder(rules.model)
     library = load_package(package, MISSING)
     load_package("torch", MISSING).set_num_threads(rules.threads)
+    return library.SentenceTransformer(name, device=rules.device)
+
+
+@contextmanager
+def _loading(model: str) -> Iterator[None]:
+    """Whatever a model, its packages and its files fail with is one sentence."""
     try:
-        return library.SentenceTransformer(name, device=rules.device)
-    except (OSError, RuntimeError, ValueError, KeyError) as error:
+        yield
+    except ConfigurationError:
+        raise
+    except Exception as error:
         reason = " ".join(str(error).split())[:300]
-        raise ConfigurationError(f"the model {rules.model!r} can't be loaded: {reason}") from error
+        raise ConfigurationError(f"the model {model!r} can't be loaded: {reason}") from error
 
 
 def _folder(model: str) -> str:

@@ -13,6 +13,8 @@ from dispatcher.routing.fitting import is_like
 SELF = "self"
 DISPATCHER = "dispatcher"
 """Who makes self-calibrations and changes their state when nobody else does."""
+LISTED = 200
+"""How many of the newest a list shows; older ones can still be asked for by number."""
 
 
 class State(StrEnum):
@@ -57,10 +59,48 @@ class Stored(Made):
     changed_ms: int
 
     @property
+    def encoder_id(self) -> str:
+        """The encoder it was made with."""
+        return self.recorded.calibration.encoder_id
+
+    @property
     def named(self) -> Calibration:
         """The calibration as decisions name it: with its number, unless it is the registry's own."""
         made = self.recorded.calibration
         return made if self.origin == SELF else replace(made, kind=f"{made.kind} {self.number}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """One of a later version, in a form that this one can't read; the rest as of `Stored`."""
+
+    number: int
+    encoder_id: str
+    origin: str
+    state: State
+    held: bool
+    made_by: str
+    changed_by: str
+    created_ms: int
+    changed_ms: int
+
+
+def brief(stored: Stored | Unreadable) -> dict[str, object]:
+    """What lists show of one; the registry version and the floor of an unreadable one are None."""
+    made = stored.recorded.calibration if isinstance(stored, Stored) else None
+    return {
+        "number": stored.number,
+        "state": stored.state.value,
+        "held": stored.held,
+        "origin": stored.origin,
+        "encoder_id": stored.encoder_id,
+        "registry_version": None if made is None else made.registry_version,
+        "scope_floor": None if made is None else made.floor,
+        "made_by": stored.made_by,
+        "changed_by": stored.changed_by,
+        "created_ms": stored.created_ms,
+        "changed_ms": stored.changed_ms,
+    }
 
 
 class Mark(NamedTuple):
@@ -117,7 +157,7 @@ class CalibrationRepository(Protocol):
         """One of them."""
         ...
 
-    async def list(self, limit: int) -> Sequence[Stored]:
+    async def list(self, limit: int) -> Sequence[Stored | Unreadable]:
         """The newest ones, newest first."""
         ...
 
@@ -128,14 +168,16 @@ class CalibrationRepository(Protocol):
     async def propose_once(self, made: Made) -> None:
         """Store a self-calibration as proposed, unless one like it of that registry version is stored.
 
-        Older proposals of the dispatcher for the encoder are retired.
+        Older proposals of the dispatcher for the encoder are retired, and a few of those kept. What is
+        stored in an unknown form stays as it is.
         """
         ...
 
     async def supersede(self, expected: int | None, made: Made) -> bool:
-        """Put a self-calibration in force in place of the `expected` one; False, and nothing, if it isn't.
+        """Put a self-calibration in force in place of the `expected` one.
 
-        A few of those that were in force before are kept.
+        False, and nothing changes, if that one is not in force or a person holds it. A few of those that
+        were in force before are kept.
         """
         ...
 
@@ -155,7 +197,13 @@ def is_repeated(made: Made, stored: Stored) -> bool:
     return stored.origin == SELF and is_like(new.calibration, old.calibration)
 
 
-def is_held(stored: Stored, wanted: State) -> bool:
-    """Whether a person holds it in force with this; approving what the dispatcher proposed does not."""
-    is_approval = stored.origin == SELF and stored.state in {State.PROPOSED, State.SHADOW}
+def is_held(stored: Stored, wanted: State, newest: int) -> bool:
+    """Whether a person holds it in force with this; approving what the dispatcher proposed does not.
+
+    `newest` is the latest registry version that the dispatcher made one of for the encoder. An older one
+    is no proposal any more, also where it was put in shadow: using it is going back.
+    """
+    is_proposal = stored.origin == SELF and stored.made_by == DISPATCHER
+    is_waiting = stored.state in {State.PROPOSED, State.SHADOW}
+    is_approval = is_proposal and is_waiting and stored.recorded.calibration.registry_version >= newest
     return wanted is State.IN_FORCE and not is_approval

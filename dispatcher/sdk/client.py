@@ -213,9 +213,15 @@ class Client:
         response = await self._send(self._post(path, {"agent_id": agent_id}, 0.0, own))
         return str(_document(response)["request_id"])
 
-    async def handoffs(self, *, answered: bool = False, limit: int = 50) -> list[dict[str, Any]]:
-        """Parts that wait for a person, the oldest first, or that people answered; needs an admin's key."""
-        query = urlencode({"answered": str(answered).lower(), "limit": limit})
+    async def handoffs(
+        self, *, answered: bool = False, limit: int = 50, after: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Parts that wait for a person, the oldest first, or that people answered; needs an admin's key.
+
+        `after` is the last `task_id` of the list before.
+        """
+        behind = {} if after is None else {"after": after}
+        query = urlencode({"answered": str(answered).lower(), "limit": limit, **behind})
         document = _document(await self._send(self._get(f"/v1/handoffs?{query}")))
         handoffs: list[dict[str, Any]] = document.get("handoffs", [])
         return handoffs

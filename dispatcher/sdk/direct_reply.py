@@ -74,6 +74,8 @@ def answer_of(task: TaskFrame, frame: ResultFrame, score: float, elapsed_ms: int
         elapsed_ms=elapsed_ms,
         retry_after_s=None,
         progress=None,
+        options=[],
+        handoff=None,
     )
     whole = {"completed": "completed", "needs_input": "partial"}.get(status, "failed")
     return RequestAnswer(request_id=task.request_id, status=whole, answer=text, parts=[part], direct=True)

@@ -3,11 +3,21 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from sqlalchemy import RowMapping, delete, func, insert, select, text, update
+from sqlalchemy import (
+    ColumnElement,
+    Text,
+    delete,
+    func,
+    insert,
+    select,
+    text,
+    type_coerce,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dispatcher.errors import RequestError
-from dispatcher.routing.calibration_record import calibration_document, read_calibration
+from dispatcher.routing.calibration_record import calibration_document
 from dispatcher.routing.stored_calibration import (
     DISPATCHER,
     SELF,
@@ -16,16 +26,18 @@ from dispatcher.routing.stored_calibration import (
     Mark,
     State,
     Stored,
+    Unreadable,
     Wanted,
     is_held,
     is_repeated,
 )
+from dispatcher.store.calibration_rows import to_listed, to_stored
 from dispatcher.store.column import now_ms
 from dispatcher.store.engine import Database
 from dispatcher.store.tables import calibrations
 
 SUPERSEDED_KEPT = 20
-"""Self-calibrations of one encoder that were in force before: each change of the registry makes one."""
+"""Self-calibrations of one encoder that others took the place of: each change of the registry makes one."""
 _LOCK = text("SELECT pg_advisory_xact_lock(hashtext('calibrations'), 0)")
 _ACTIVE = (State.IN_FORCE, State.SHADOW)
 _GIVES_WAY = {State.IN_FORCE: State.RETIRED, State.SHADOW: State.PROPOSED}
@@ -57,11 +69,11 @@ class SqlCalibrations:
         async with self._database.asking() as connection:
             return await _find(connection, number)
 
-    async def list(self, limit: int) -> Sequence[Stored]:
+    async def list(self, limit: int) -> Sequence[Stored | Unreadable]:
         """See `CalibrationRepository.list`."""
         query = select(calibrations).order_by(calibrations.c.number.desc()).limit(limit)
         async with self._database.asking() as connection:
-            return tuple(map(_to_stored, (await connection.execute(query)).mappings()))
+            return tuple(map(to_listed, (await connection.execute(query)).mappings()))
 
     async def propose(self, made: Made) -> int:
         """See `CalibrationRepository.propose`."""
@@ -71,13 +83,15 @@ class SqlCalibrations:
     async def propose_once(self, made: Made) -> None:
         """See `CalibrationRepository.propose_once`."""
         async with self._changing() as connection:
-            stored = await _own(connection, made.recorded.calibration.encoder_id)
+            encoder_id = made.recorded.calibration.encoder_id
+            stored = await _own(connection, encoder_id, _may_matter_to(made))
             if any(is_repeated(made, one) for one in stored):
                 return
             for older in stored:
                 if older.state is State.PROPOSED and older.changed_by == DISPATCHER:
                     await _set(connection, older.number, State.RETIRED, DISPATCHER)
             await _add(connection, made, State.PROPOSED)
+            await _forget_superseded(connection, encoder_id)
 
     async def supersede(self, expected: int | None, made: Made) -> bool:
         """See `CalibrationRepository.supersede`."""
@@ -86,6 +100,8 @@ class SqlCalibrations:
             if await _in_state(connection, encoder_id, State.IN_FORCE) != expected:
                 return False
             if expected is not None:
+                if await _is_held(connection, expected):
+                    return False
                 await _set(connection, expected, State.RETIRED, DISPATCHER)
             await _add(connection, made, State.IN_FORCE)
             await _forget_superseded(connection, encoder_id)
@@ -100,8 +116,8 @@ class SqlCalibrations:
             if wanted.state in _GIVES_WAY:
                 in_use.check(stored.recorded)
                 await _give_way(connection, stored, wanted)
-            if wanted.state is not stored.state:
-                held = is_held(stored, wanted.state)
+            held = is_held(stored, wanted.state, await _newest_version(connection, stored.encoder_id))
+            if (wanted.state, held) != (stored.state, stored.held):
                 await _set(connection, stored.number, wanted.state, wanted.by, held=held)
             changed = await _find(connection, wanted.number)
         return changed or stored
@@ -118,13 +134,36 @@ class SqlCalibrations:
 async def _find(connection: AsyncConnection, number: int) -> Stored | None:
     found = await connection.execute(select(calibrations).where(calibrations.c.number == number))
     row = found.mappings().first()
-    return None if row is None else _to_stored(row)
+    return None if row is None else to_stored(row)
 
 
-async def _own(connection: AsyncConnection, encoder_id: str) -> Sequence[Stored]:
-    """The self-calibrations of an encoder."""
-    query = select(calibrations).where(calibrations.c.encoder_id == encoder_id, calibrations.c.origin == SELF)
-    return tuple(map(_to_stored, (await connection.execute(query)).mappings()))
+async def _own(
+    connection: AsyncConnection, encoder_id: str, narrowed: ColumnElement[bool]
+) -> Sequence[Stored]:
+    """The self-calibrations of an encoder that this version can read."""
+    query = select(calibrations).where(
+        calibrations.c.encoder_id == encoder_id, calibrations.c.origin == SELF, narrowed
+    )
+    found = map(to_listed, (await connection.execute(query)).mappings())
+    return tuple(one for one in found if isinstance(one, Stored))
+
+
+def _may_matter_to(made: Made) -> ColumnElement[bool]:
+    """What waits, and what is of the same registry version: nothing else is worth reading under the lock."""
+    version = f'"registry_version":{made.recorded.calibration.registry_version},'
+    document = type_coerce(calibrations.c.document, Text)
+    return (calibrations.c.state == State.PROPOSED) | document.contains(version, autoescape=True)
+
+
+async def _newest_version(connection: AsyncConnection, encoder_id: str) -> int:
+    made = await _own(connection, encoder_id, calibrations.c.made_by == DISPATCHER)
+    return max((one.recorded.calibration.registry_version for one in made), default=0)
+
+
+async def _is_held(connection: AsyncConnection, number: int) -> bool:
+    found = await connection.execute(select(calibrations.c.held).where(calibrations.c.number == number))
+    held: bool = found.scalar_one()
+    return held
 
 
 async def _in_state(connection: AsyncConnection, encoder_id: str, state: State) -> int | None:
@@ -194,17 +233,3 @@ async def _forget_superseded(connection: AsyncConnection, encoder_id: str) -> No
                 calibrations.c.number <= last,
             )
         )
-
-
-def _to_stored(row: RowMapping) -> Stored:
-    return Stored(
-        recorded=read_calibration(row["document"]),
-        number=row["number"],
-        state=State(row["state"]),
-        held=row["held"],
-        report=row["report"],
-        made_by=row["made_by"],
-        changed_by=row["changed_by"],
-        created_ms=row["created_ms"],
-        changed_ms=row["changed_ms"],
-    )

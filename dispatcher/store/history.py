@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, select, tuple_
+from sqlalchemy import ColumnElement, RowMapping, Select, and_, func, select, text, tuple_
 
 from dispatcher.dispatch.lifecycle.judgement import Verdict
 from dispatcher.identifiers import CallerId, Capability, RequestId
@@ -16,6 +16,22 @@ from dispatcher.store.tables import decisions, feedback, requests, tasks
 PAGE = 1_000
 """Decisions read at a time; each is up to some 30 KB."""
 _ORDER = (decisions.c.request_id, decisions.c.position, decisions.c.number)
+_ORDER_JUDGED = (feedback.c.recorded_ms, feedback.c.request_id, feedback.c.position)
+_OWN_TASK = and_(tasks.c.request_id == decisions.c.request_id, tasks.c.position == decisions.c.position)
+_SAID = and_(feedback.c.request_id == decisions.c.request_id, feedback.c.position == decisions.c.position)
+_LEAST_ID = func.min(requests.c.request_id.concat(""))
+"""Concatenated, so that no planner takes it for the first row in the order of the ids, 90 days too early."""
+_FIELDS = (
+    *_ORDER,
+    decisions.c.caller,
+    decisions.c.document,
+    decisions.c.recorded_ms,
+    requests.c.language,
+    requests.c.environment,
+    tasks.c.status,
+    feedback.c.verdict,
+    feedback.c.capability.label("right_capability"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,51 +56,89 @@ class Past:
 
 
 async def past_decisions(
-    database: Database, since_ms: int, until_ms: int, *, first_only: bool = True
+    database: Database, since_ms: int, until_ms: int, *, first_only: bool = True, page: int = PAGE
 ) -> AsyncIterator[Past]:
     """Decisions recorded from `since_ms` on and before `until_ms`, by request; `first_only` without retries.
 
-    Read in pages, so that any number of them fits in memory one page at a time.
+    Read in pages, so that any number of them fits in memory one page at a time. Nothing older than the
+    oldest request that was open at `since_ms` or later is looked at; what is younger than `until_ms` is.
     """
-    within = and_(decisions.c.recorded_ms >= since_ms, decisions.c.recorded_ms < until_ms)
-    chosen = and_(within, decisions.c.number == 1) if first_only else within
-    after: tuple[Any, ...] = ("", -1, -1)
+    least = await _least_id(database, since_ms)
+    if least is None or since_ms >= until_ms:
+        return
+    chosen = [*_between(since_ms, until_ms), *([decisions.c.number == 1] if first_only else [])]
+    query = (
+        select(*_FIELDS)
+        .join(requests, requests.c.request_id == decisions.c.request_id)
+        .outerjoin(tasks, _OWN_TASK)
+        .outerjoin(feedback, _SAID)
+        .where(*chosen)
+    )
+    async for row in _paged(database, query, _ORDER, (least, -1, -1), page):
+        yield _to_past(row)
+
+
+async def judged_decisions(
+    database: Database, since_ms: int, until_ms: int, *, page: int = PAGE
+) -> AsyncIterator[Past]:
+    """The first decision of each judged intent, recorded as above; what was said last is last.
+
+    One that is judged again while it is read may come twice, with the later judgement last.
+    """
+    query = (
+        select(*_FIELDS)
+        .select_from(feedback)
+        .join(decisions, _SAID)
+        .join(requests, requests.c.request_id == decisions.c.request_id)
+        .outerjoin(tasks, _OWN_TASK)
+        # Nothing is judged before it is decided: the index on the time of feedback begins there.
+        .where(*_between(since_ms, until_ms), decisions.c.number == 1, feedback.c.recorded_ms >= since_ms)
+    )
+    async for row in _paged(database, query, _ORDER_JUDGED, (since_ms, "", -1), page):
+        yield _to_past(row)
+
+
+async def _least_id(database: Database, since_ms: int) -> RequestId | None:
+    """No decision recorded from then on is of an earlier request than this; None where there is none at all.
+
+    Ids begin with the time by a gateway's clock, which tells nothing here: rows are chosen by the
+    database's own, in an index each. Whatever was decided later, its request ended later still, or is open.
+    """
+    # The words of the index's own condition: no planner sees that a parameter fulfils it.
+    is_open = text("requests.status = 'open'")
+    chosen: tuple[Any, ...] = (requests.c.finished_ms >= since_ms, is_open)
+    async with database.reading() as connection:
+        least = [(await connection.execute(select(_LEAST_ID).where(one))).scalar() for one in chosen]
+    return min((RequestId(one) for one in least if one is not None), default=None)
+
+
+def _between(since_ms: int, until_ms: int) -> tuple[ColumnElement[bool], ...]:
+    return decisions.c.recorded_ms >= since_ms, decisions.c.recorded_ms < until_ms
+
+
+async def _paged(
+    database: Database,
+    query: Select[Any],
+    order: tuple[ColumnElement[Any], ...],
+    after: tuple[Any, ...],
+    page: int,
+) -> AsyncIterator[RowMapping]:
+    """The rows of the query beyond `after` in this order."""
+    keys = {f"key_{at}": column for at, column in enumerate(order)}
+    labelled = (column.label(name) for name, column in keys.items())
+    ordered = query.add_columns(*labelled).order_by(*order).limit(page)
     while True:
         async with database.reading() as connection:
-            page = (await connection.execute(_page(chosen, after))).mappings().all()
-        for row in page:
-            yield _to_past(row)
-        if len(page) < PAGE:
+            rows = (await connection.execute(ordered.where(tuple_(*order) > after))).mappings().all()
+        for row in rows:
+            yield row
+        if len(rows) < page:
             return
-        after = tuple(page[-1][column.name] for column in _ORDER)
+        after = tuple(rows[-1][name] for name in keys)
 
 
-def _page(chosen: ColumnElement[bool], after: tuple[Any, ...]) -> Select[Any]:
-    own = and_(tasks.c.request_id == decisions.c.request_id, tasks.c.position == decisions.c.position)
-    said = and_(feedback.c.request_id == decisions.c.request_id, feedback.c.position == decisions.c.position)
-    return (
-        select(
-            *_ORDER,
-            decisions.c.caller,
-            decisions.c.document,
-            decisions.c.recorded_ms,
-            requests.c.language,
-            requests.c.environment,
-            tasks.c.status,
-            feedback.c.verdict,
-            feedback.c.capability.label("right_capability"),
-        )
-        .join(requests, requests.c.request_id == decisions.c.request_id)
-        .outerjoin(tasks, own)
-        .outerjoin(feedback, said)
-        .where(chosen, tuple_(*_ORDER) > after)
-        .order_by(*_ORDER)
-        .limit(PAGE)
-    )
-
-
-def _to_past(row: Any) -> Past:  # noqa: ANN401  (a row of the query above)
-    fields = {name: value for name, value in row.items() if name != "document"}
+def _to_past(row: RowMapping) -> Past:
+    fields = {column.name: row[column.name] for column in _FIELDS if column is not decisions.c.document}
     verdict = fields["verdict"]
     return Past(
         **fields | {"verdict": None if verdict is None else Verdict(verdict)},

@@ -343,9 +343,18 @@ handoffs = Table(
     Column("task_id", Text, primary_key=True),
     Column("caller", Text, nullable=False),
     Column("published_ms", BigInteger),
+    Column("publish_error", Text),
+    Column("claimed_until_ms", BigInteger),
     Column("answer", Words),
     Column("answered_by", Text),
     Column("answered_ms", BigInteger),
 )
 """Parts that wait for a person's answer, or have had it."""
-_where("ix_handoffs_open", handoffs, ("request_id",), "answered_ms IS NULL")
+_where("ix_handoffs_open", handoffs, ("request_id", "task_id"), "answered_ms IS NULL")
+_where(
+    "ix_handoffs_unpublished",
+    handoffs,
+    ("request_id", "task_id"),
+    "published_ms IS NULL AND answered_ms IS NULL AND publish_error IS NULL",
+)
+_where("ix_handoffs_answered", handoffs, ("answered_ms", "task_id"), "answered_ms IS NOT NULL")

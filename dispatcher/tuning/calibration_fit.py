@@ -29,8 +29,10 @@ from dispatcher.tuning.metrics import Figure, bootstrapped, calibration_error, s
 FOLDS = 5
 LEAST = 30
 """Rows inside and rows outside that a fit needs; of fewer, intervals say nothing."""
-LEAST_OF_ONE = 20
+LEAST_OF_ONE = 25
 """Rows inside and rows outside that a capability needs for a floor of its own."""
+LEAST_IN_FOLDS = 20
+"""The same for each fold's fit: what is left of `LEAST_OF_ONE`, so that no floor goes unmeasured."""
 COMMON_WEIGHT = 50.0
 """The common floor weighs as much as so many rows against a capability's own."""
 
@@ -67,7 +69,9 @@ def check_rows(rows: Sequence[Scored]) -> None:
         )
 
 
-def fit_rows(rows: Sequence[Scored], ground: Ground, kind: str) -> Calibration:
+def fit_rows(
+    rows: Sequence[Scored], ground: Ground, kind: str, least_of_one: int = LEAST_OF_ONE
+) -> Calibration:
     """A calibration of these rows; both sides are needed. `kind` is `labelled` or `traffic`."""
     inside, outside = _sides(rows)
     prior_inside, prior_outside = _prior(ground)
@@ -81,21 +85,26 @@ def fit_rows(rows: Sequence[Scored], ground: Ground, kind: str) -> Calibration:
         kind=kind,
         floor=floor,
         curve=fit_curve(join(all_inside, lighter)),
-        floors=_floors(rows, floor, bandwidth),
+        floors=_floors(rows, least_of_one, floor, bandwidth),
     )
 
 
 def cross_validate(
     rows: Sequence[Scored], ground: Ground, kind: str, chance: np.random.Generator
 ) -> list[Judged]:
-    """Every row, judged by what was fitted on the other four fifths; each capability is in all of them."""
-    judged: list[Judged] = []
+    """Every row in its place, judged by what was fitted on the other four fifths.
+
+    Each capability is in all fifths, and has a floor of its own there if it has one in a fit of all rows.
+    """
+    judged: dict[int, Judged] = {}
     fold_of = _folds(rows, chance)
     for fold in range(FOLDS):
-        fitted = fit_rows([row for row, at in zip(rows, fold_of, strict=True) if at != fold], ground, kind)
-        held_out = [row for row, at in zip(rows, fold_of, strict=True) if at == fold]
-        judged += judge(held_out, fitted, ground.similarity_floor)
-    return judged
+        seen = [row for row, at in zip(rows, fold_of, strict=True) if at != fold]
+        places = [place for place, at in enumerate(fold_of) if at == fold]
+        fitted = fit_rows(seen, ground, kind, LEAST_IN_FOLDS)
+        held_out = judge([rows[place] for place in places], fitted, ground.similarity_floor)
+        judged |= zip(places, held_out, strict=True)
+    return [judged[place] for place in range(len(rows))]
 
 
 def judge(rows: Sequence[Scored], calibration: Calibration, similarity_floor: float) -> list[Judged]:
@@ -155,7 +164,9 @@ def _weighing(rows: Rows) -> Rows:
     return replace(rows, weight=rows.weight * (REFERENCE_WEIGHT / rows.weight.sum()))
 
 
-def _floors(rows: Sequence[Scored], common: float, bandwidth: float) -> Mapping[Capability, float]:
+def _floors(
+    rows: Sequence[Scored], least: int, common: float, bandwidth: float
+) -> Mapping[Capability, float]:
     """Floors of capabilities that won enough texts of both kinds, drawn towards the common one."""
     won: defaultdict[Capability, list[Scored]] = defaultdict(list)
     for row in rows:
@@ -165,7 +176,7 @@ def _floors(rows: Sequence[Scored], common: float, bandwidth: float) -> Mapping[
     for capability, own in sorted(won.items()):
         right = sum(row.is_right for row in own)
         fewer = min(right, len(own) - right)
-        if fewer >= LEAST_OF_ONE:
+        if fewer >= least:
             part = fewer / (fewer + COMMON_WEIGHT)
             floors[capability] = part * scope_floor(*_sides(own), bandwidth) + (1 - part) * common
     return floors
@@ -175,12 +186,21 @@ def _folds(rows: Sequence[Scored], chance: np.random.Generator) -> list[int]:
     """Which fold each row is in: the rows of each capability, and those of none, are spread over all."""
     strata: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
     for place, row in enumerate(rows):
-        # Out of scope by winner: a capability's own floor needs both of its sides in every fold.
-        strata[tuple(sorted(row.wanted)) or ("", row.winner or "")].append(place)
+        strata[_stratum(row)].append(place)
     fold_of = [0] * len(rows)
     turn = 0
-    for places in strata.values():
+    # In order, so that what is wanted of one capability comes in one go, right winner or not.
+    for _, places in sorted(strata.items()):
         for place in chance.permutation(places).tolist():
             fold_of[place] = turn % FOLDS
             turn += 1
     return fold_of
+
+
+def _stratum(row: Scored) -> tuple[str, ...]:
+    """Right rows and those out of scope by winner: its own floor needs both sides in every fold alike."""
+    if row.is_right:
+        return "inside", row.winner or "", "right"
+    if row.wanted:
+        return "inside", min(row.wanted), "wrong"
+    return "outside", row.winner or ""

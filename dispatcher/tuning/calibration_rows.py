@@ -8,7 +8,7 @@ import orjson
 
 from dispatcher.identifiers import Capability
 from dispatcher.tuning.labels import Label
-from dispatcher.tuning.rows import RequestRow, capability_names, request_rows
+from dispatcher.tuning.rows import RequestRow, capability_names, request_rows, same_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,27 +58,27 @@ def choose_rows(
     """Rows for one thing that is registered, or for nothing; each text once, as it was judged last.
 
     `examples` are the registered texts: what routing was made from shows nothing about it. A text that is
-    there twice would be measured on itself.
+    there twice would be measured on itself. Texts are the same as `rows.same_text` has it.
     """
+    known = frozenset(map(same_text, examples))
     left_out: Counter[str] = Counter()
     chosen: dict[str, RequestRow] = {}
     for row in rows:
-        reason = _flaw(row, registered, examples)
+        key = same_text(row.text)
+        reason = "registered as an example" if key in known else _flaw(row, registered)
         if reason is not None:
             left_out[reason] += 1
             continue
-        if chosen.pop(row.text, None) is not None:
+        if chosen.pop(key, None) is not None:
             left_out["same text again"] += 1
-        chosen[row.text] = row
+        chosen[key] = row
     return Chosen(rows=tuple(chosen.values()), left_out=dict(sorted(left_out.items())))
 
 
-def _flaw(row: RequestRow, registered: Collection[Capability], examples: Collection[str]) -> str | None:
+def _flaw(row: RequestRow, registered: Collection[Capability]) -> str | None:
     if row.has_parts:
         return "message of several wishes"
-    if not all(one in registered for one in row.wanted):
-        return "capability is not registered"
-    return "registered as an example" if row.text in examples else None
+    return None if all(one in registered for one in row.wanted) else "capability is not registered"
 
 
 def _names(text: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
 
-from dispatcher.routing.decision import Outcome
+from dispatcher.routing.decision import Outcome, Rejection
 from dispatcher.tuning.replay import Choice, Stored, Terms, as_recorded, decide_again
 
 
@@ -17,7 +17,7 @@ class Change(StrEnum):
     MOVED = "moved"
     """Another agent."""
     REFUSED = "refused"
-    """Accepted then, out of scope now."""
+    """Accepted then, out of scope now; a person may get what is."""
     ACCEPTED = "accepted"
     """Out of scope then, accepted now."""
     UNAVAILABLE = "unavailable"
@@ -107,12 +107,18 @@ def _who(choice: Choice) -> tuple[Outcome, str | None]:
 def _change(before: Choice, after: Choice) -> Change:
     if _who(before) == _who(after):
         return Change.SAME
-    was_refused, is_refused = (one.outcome is Outcome.OUT_OF_SCOPE for one in (before, after))
+    was_refused, is_refused = map(_is_refused, (before, after))
     if was_refused != is_refused:
         return Change.REFUSED if is_refused else Change.ACCEPTED
     if after.agent_id is None:
         return Change.UNAVAILABLE
     return Change.MOVED if before.agent_id else Change.SERVED
+
+
+def _is_refused(choice: Choice) -> bool:
+    is_below = choice.reason == Rejection.BELOW_SCOPE_FLOOR.value
+    is_with_people = choice.outcome is Outcome.HANDED_OFF
+    return choice.outcome is Outcome.OUT_OF_SCOPE or (is_with_people and is_below)
 
 
 def _expectation(choices: Sequence[Choice]) -> Expectation:

@@ -3,7 +3,7 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dispatcher.errors import RequestError
@@ -15,6 +15,7 @@ from dispatcher.tuning.rows import (
     capability_names,
     renamed,
     request_rows,
+    same_text,
     with_examples,
 )
 
@@ -75,6 +76,21 @@ def read_dataset(folder: Path, *, agents: Path | None = None, examples: int | No
         renamed=renamed(names),
         files=files,
     )
+
+
+def unregistered(dataset: Dataset) -> tuple[Dataset, int]:
+    """The set without requests and messages whose text an agent registered, and how many these are.
+
+    What routing was made from shows nothing about it. Texts are the same as `rows.same_text` has it.
+    """
+    texts = (text for row in dataset.agents.values() for text in (*row.descriptions, *row.examples))
+    known = frozenset(map(same_text, texts))
+    requests, messages = (
+        tuple(row for row in rows if same_text(row.text) not in known)
+        for rows in (dataset.requests, dataset.messages)
+    )
+    count = len(dataset.requests) + len(dataset.messages) - len(requests) - len(messages)
+    return replace(dataset, requests=requests, messages=messages), count
 
 
 def _requests(file: Path, files: dict[str, str], names: Mapping[str, Capability]) -> tuple[RequestRow, ...]:

@@ -34,6 +34,11 @@ class Entry:
         return self.stored.decision
 
     @property
+    def text(self) -> str:
+        """What was ranked; a follow-up goes with what was said before it."""
+        return self.decision.ranked_text or self.decision.text
+
+    @property
     def margin(self) -> float | None:
         """How far the best cosine of the winning capability is above the next capability's."""
         best: dict[str, float] = {}

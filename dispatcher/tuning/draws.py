@@ -11,7 +11,7 @@ from dispatcher.errors import RequestError
 from dispatcher.identifiers import Capability
 from dispatcher.routing.batcher import BatchingEncoder
 from dispatcher.tuning.asking import Tell, rank_all, verdict
-from dispatcher.tuning.dataset import Dataset
+from dispatcher.tuning.dataset import Dataset, unregistered
 from dispatcher.tuning.document import described, provenance, rounded
 from dispatcher.tuning.fleet import fleet
 from dispatcher.tuning.metrics import bootstrapped, mean
@@ -61,6 +61,7 @@ async def draw(dataset: Dataset, product: Product, rules: DrawRules, tell: Tell)
     """Figures over all draws as one JSON document; see docs/tuning.md for what each means.
 
     With replicas or twins the same draws are measured without them too, for the differences.
+    Texts that are registered are not asked; `registered_texts` counts them.
     Raises RequestError where the data set has fewer capabilities.
     """
     samples = draw_samples(dataset, rules)
@@ -82,6 +83,7 @@ async def draw(dataset: Dataset, product: Product, rules: DrawRules, tell: Tell)
         **summary(changed or plain, plain, rules.seed),
         "draws": [dict(one) for one in changed or plain],
         **provenance(dataset, product, rules.seed),
+        "registered_texts": unregistered(dataset)[1],
     }
 
 
@@ -90,6 +92,7 @@ def draw_samples(dataset: Dataset, rules: DrawRules) -> list[Sample]:
     if not 1 <= rules.size <= len(dataset.agents):
         sentence = f"the data set has {len(dataset.agents)} capabilities, not {rules.size}"
         raise RequestError(sentence, code="invalid_dataset")
+    dataset, _ = unregistered(dataset)
     asked = sorted({one for row in dataset.requests if len(row.wanted) == 1 for one in row.wanted})
     if not asked:
         raise RequestError("the data set has no requests for one capability", code="invalid_dataset")

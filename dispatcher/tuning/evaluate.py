@@ -9,7 +9,7 @@ import numpy as np
 from dispatcher.routing.batcher import BatchingEncoder
 from dispatcher.tuning.asking import Tell, found_in, rank_all, speed_figures, verdict
 from dispatcher.tuning.busy import REPLICAS, busy_figures, choose
-from dispatcher.tuning.dataset import Dataset
+from dispatcher.tuning.dataset import Dataset, unregistered
 from dispatcher.tuning.document import described, provenance, rounded
 from dispatcher.tuning.fleet import fleet
 from dispatcher.tuning.product import Product, Registry, encoding, register
@@ -26,8 +26,10 @@ KEYS = (
 async def evaluate(dataset: Dataset, product: Product, *, seed: int, tell: Tell) -> dict[str, Any]:
     """All figures as one JSON document; see docs/tuning.md for what each means.
 
+    Texts that are registered are not asked; `registered_texts` counts them.
     Raises RegistrationError where an agent could not register, and as an encoder does.
     """
+    unseen, count = unregistered(dataset)
     texts = len(dataset.requests) + len(dataset.messages) + 8 * len(dataset.agents)
     with encoding(product, texts) as encoder:
         tell("registering agents", 0, len(dataset.agents))
@@ -36,8 +38,8 @@ async def evaluate(dataset: Dataset, product: Product, *, seed: int, tell: Tell)
         about = _registered(registry, product.clock.monotonic() - started)
         tell("registering agents", len(dataset.agents), len(dataset.agents))
         speed = await speed_figures(registry, dataset, product.clock, seed)
-        asked = await _asked(registry, dataset, seed, tell)
-        busy = await _busy(dataset, product, encoder, seed, tell)
+        asked = await _asked(registry, unseen, seed, tell)
+        busy = await _busy(unseen, product, encoder, seed, tell)
     figures = {name: value for name, value in asked.items() if name != "figures"}
     document = described(asked["figures"] | busy | speed, KEYS)
     return {
@@ -47,6 +49,7 @@ async def evaluate(dataset: Dataset, product: Product, *, seed: int, tell: Tell)
         **figures,
         "registry": about,
         **provenance(dataset, product, seed),
+        "registered_texts": count,
     }
 
 

@@ -69,7 +69,7 @@ def measured(
     """Fit to the rows and measure; raises RequestError `too_few_rows`. `own` is self-calibration's."""
     check_rows(rows)
     inside = sum(bool(row.wanted) for row in rows)
-    # One source of chance for each: the columns are of the same resampled rows as far as may be.
+    # The same chance for both, and rows in the same order: the columns are of the same resampled rows.
     before = figures(judge(rows, own, ground.similarity_floor), np.random.default_rng(seed))
     judged = cross_validate(rows, ground, kind, np.random.default_rng(seed))
     after = figures(judged, np.random.default_rng(seed))

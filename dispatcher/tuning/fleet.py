@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
+from dispatcher.errors import ConfigurationError
 from dispatcher.identifiers import AgentId, Capability, InstanceId, LeaseId
 from dispatcher.protocol.declaration import CapabilityDeclaration, Declaration
 from dispatcher.registry.agent import Agent, InboxKind, Instance, LivenessRules
@@ -40,7 +43,7 @@ class StandingStill:
 def fleet(rows: Mapping[Capability, AgentRow], *, replicas: int = 1, twins: int = 0) -> Fleet:
     """`replicas` agents of each capability, and for the first `twins` one more under another name.
 
-    Raises RegistrationError as a registration would.
+    Raises RegistrationError as a registration would, ConfigurationError at what no declaration can hold.
     """
     agents: list[Agent] = []
     stands_for: dict[Capability, Capability] = {}
@@ -70,9 +73,14 @@ def live_view(agents: Sequence[Agent]) -> LiveView:
 
 
 def _agent(agent_id: str, capability: Capability, row: AgentRow) -> Agent:
-    declared = CapabilityDeclaration(
-        name=capability, descriptions=list(row.descriptions), examples=list(row.examples)
-    )
+    try:
+        declared = CapabilityDeclaration(
+            name=capability, descriptions=list(row.descriptions), examples=list(row.examples)
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ConfigurationError(f"{capability!r} can't be declared: {where}: {first['msg']}") from None
     declaration = Declaration(capabilities=[declared], max_load=MAX_LOAD)
     check_declaration(declaration)
     return declared_agent(AgentId(agent_id), declaration, ENVIRONMENT)

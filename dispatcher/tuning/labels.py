@@ -7,10 +7,10 @@ none for out of scope).
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dispatcher.dispatch.fallback import BELOW_BAR
+from dispatcher.dispatch.fallback import refused_by_floors, went_to_fallback
 from dispatcher.dispatch.lifecycle.judgement import Verdict
 from dispatcher.identifiers import Capability
-from dispatcher.routing.decision import Decision, Outcome, Rejection
+from dispatcher.routing.decision import Decision, Outcome
 from dispatcher.tuning.decision_log import Entry
 from dispatcher.tuning.replay import is_named
 
@@ -45,7 +45,8 @@ def labels(entries: Iterable[Entry]) -> Iterator[Label]:
     """One label for each decision that somebody judged well enough to learn from.
 
     A capability that its caller named says nothing about texts and is left out, and so is a wrong
-    capability where nobody said which would be right.
+    capability where nobody said which would be right. What the floors refused rightly is out of scope,
+    whoever got it; what was refused for another reason, rightly, may ask for anything.
     """
     for entry in entries:
         decision = entry.decision
@@ -53,8 +54,9 @@ def labels(entries: Iterable[Entry]) -> Iterator[Label]:
             continue
         verdict = Verdict(entry.verdict)
         capability = _right(verdict, decision, entry.right_capability)
-        if capability is not None or verdict is Verdict.OUT_OF_SCOPE or _was_refused(verdict, decision):
-            yield Label(text=decision.text, language=entry.language, capability=capability)
+        is_outside = verdict is Verdict.OUT_OF_SCOPE or _is_refused_rightly(verdict, decision)
+        if capability is not None or is_outside:
+            yield Label(text=entry.text, language=entry.language, capability=capability)
 
 
 def unsure(entries: Iterable[Entry], *, margin: float, height: float) -> list[Unsure]:
@@ -68,28 +70,26 @@ def unsure(entries: Iterable[Entry], *, margin: float, height: float) -> list[Un
         if entry.verdict is None and not is_named(entry.decision):
             one = _unsure(entry, margin=margin, height=height)
             if one is not None:
-                found.setdefault(entry.decision.text, one)
-    return sorted(found.values(), key=lambda one: (_closeness(one), one.entry.decision.text))
+                found.setdefault(entry.text, one)
+    return sorted(found.values(), key=lambda one: (_closeness(one), one.entry.text))
 
 
 def _right(verdict: Verdict, decision: Decision, said: str | None) -> Capability | None:
     if verdict is Verdict.WRONG_CAPABILITY:
         return Capability(said) if said else None
-    if verdict is Verdict.OUT_OF_SCOPE or _was_refused(verdict, decision):
-        return None
-    return decision.capability
-
-
-def _was_refused(verdict: Verdict, decision: Decision) -> bool:
     is_refused = decision.outcome in {Outcome.OUT_OF_SCOPE, Outcome.HANDED_OFF}
-    is_below = decision.reason in {Rejection.BELOW_SCOPE_FLOOR.value, BELOW_BAR}
-    return verdict is Verdict.RIGHT and is_refused and is_below
+    is_own = not (is_refused or went_to_fallback(decision) or refused_by_floors(decision))
+    return decision.capability if is_own and verdict is not Verdict.OUT_OF_SCOPE else None
+
+
+def _is_refused_rightly(verdict: Verdict, decision: Decision) -> bool:
+    return verdict is Verdict.RIGHT and refused_by_floors(decision)
 
 
 def _unsure(entry: Entry, *, margin: float, height: float) -> Unsure | None:
     decision = entry.decision
     above = decision.scope_score - decision.scope_floor
-    if decision.reason == Rejection.BELOW_SCOPE_FLOOR.value:
+    if refused_by_floors(decision):
         reason = "out_of_scope"
     elif above < height:
         reason = "near_the_floor"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dispatcher.dispatch.fallback import REASON as FALLBACK
+from dispatcher.dispatch.fallback import BELOW_BAR, went_to_fallback
 from dispatcher.errors import ConfigurationError
 from dispatcher.identifiers import AgentId, Capability, RequestId
 from dispatcher.routing.calibration import Calibration
@@ -92,24 +92,23 @@ def decide_again(decision: Decision, terms: Terms) -> Choice:
     """What would have been decided under these terms.
 
     An agent that was not looked at because the intent was out of scope is taken to have been able. What
-    a person was asked about, and what the fallback capability got, stays as it was.
+    a person was asked about, what the fallback capability got, what no grant was there for and what fell
+    short of the bar for descriptions stays as it was.
     """
-    if decision.outcome is Outcome.CLARIFY or decision.reason == FALLBACK:
-        return as_recorded(decision)
     group = [one for one in decision.candidates if one.rejection is not Rejection.OTHER_CAPABILITY]
-    if not group or any(one.rejection is Rejection.NOT_GRANTED for one in group):
+    if not group or _stays(decision):
         return as_recorded(decision)
     if not _in_scope(decision, terms):
         reason = Rejection.BELOW_SCOPE_FLOOR.value
         is_with_people = decision.outcome is Outcome.HANDED_OFF
         outcome = Outcome.HANDED_OFF if is_with_people else Outcome.OUT_OF_SCOPE
-        return _choice(outcome, reason, decision.capability, None)
+        return _choice(outcome, reason, _winner(decision), None)
     able = [one for one in group if one.rejection not in RECORDED]
     if not able:
         # It was out of reach then, and is so now: the last step of the funnel that left one out.
         order = tuple(Rejection)
         reason = max((one.rejection for one in group if one.rejection), key=order.index).value
-        return _choice(Outcome.UNAVAILABLE, reason, decision.capability, None)
+        return _choice(Outcome.UNAVAILABLE, reason, _winner(decision), None)
     return _pick(decision, able, terms)
 
 
@@ -119,8 +118,20 @@ def is_named(decision: Decision) -> bool:
 
 
 def contrast(decision: Decision) -> float:
-    """What was taken off every cosine of this text."""
+    """What was taken off every cosine of this text; of older decisions as far as their candidates tell."""
+    if decision.contrast is not None:
+        return decision.contrast
     return max((one.cosine for one in decision.candidates), default=0.0) - decision.scope_score
+
+
+def _stays(decision: Decision) -> bool:
+    is_kept = decision.reason in {Rejection.NOT_GRANTED.value, BELOW_BAR}
+    return is_kept or decision.outcome is Outcome.CLARIFY or went_to_fallback(decision)
+
+
+def _winner(decision: Decision) -> Capability | None:
+    """Whose scope floor counts; decisions from before it was stored have only who got the intent."""
+    return decision.winner or decision.capability
 
 
 def _in_scope(decision: Decision, terms: Terms) -> bool:
@@ -136,7 +147,7 @@ def _in_scope(decision: Decision, terms: Terms) -> bool:
             f"decisions were made with {decision.encoder_id!r}"
         )
     score = np.array([decision.scope_score])
-    own = calibration.floor_of(decision.capability)
+    own = calibration.floor_of(_winner(decision))
     floor = own if terms.scope_floor is None else terms.scope_floor
     similar = float(calibration.similarity(score)[0])
     return decision.scope_score >= floor and similar >= terms.similarity_floor
@@ -149,7 +160,7 @@ def _pick(decision: Decision, able: Sequence[Candidate], terms: Terms) -> Choice
     chosen = highest_score(contenders, floor)
     if chosen is None:
         reason = Rejection.BELOW_COMPOSITE_FLOOR.value
-        return _choice(Outcome.UNAVAILABLE, reason, decision.capability, None)
+        return _choice(Outcome.UNAVAILABLE, reason, _winner(decision), None)
     reason = "highest_score" if free else "least_bad_of_saturated"
     record = chosen.record._replace(score=chosen.score)
     return _choice(Outcome.SELECTED, reason, record.capability, record)

@@ -1,6 +1,7 @@
 """The lines of a data set as frozen rows; the format is in docs/tuning.md. Pure: texts in, rows out.
 
-Every flaw is a RequestError with code `invalid_dataset` that names file and line, and never the text there.
+Every flaw is a RequestError with code `invalid_dataset` that names file and line, and never the text there:
+only the name of an agent that is not there.
 """
 
 import re
@@ -12,6 +13,7 @@ import orjson
 
 from dispatcher.errors import RequestError
 from dispatcher.identifiers import Capability
+from dispatcher.routing.batcher import text_key
 
 LONGEST_NAME = 64
 LONGEST_SENTENCE = 500
@@ -90,6 +92,11 @@ def request_rows(text: str, file: str, names: Mapping[str, Capability]) -> tuple
     return tuple(_request_row(line, names) for line in _lines(text, file))
 
 
+def same_text(text: str) -> str:
+    """A key that texts share which differ in case, spaces or Unicode form, or beyond what is encoded."""
+    return text_key(text).casefold()
+
+
 def capability_names(ids: Iterable[str]) -> dict[str, Capability]:
     """A capability name for each id: lowercased, what names can't hold replaced, no name twice."""
     names: dict[str, Capability] = {}
@@ -151,8 +158,9 @@ def _request_row(line: _Line, names: Mapping[str, Capability]) -> RequestRow:
     if "agents" not in line.values:
         raise line.flaw("'agents' is missing; an empty list means out of scope")
     wanted = line.texts("agents")
-    if any(one not in names for one in wanted):
-        raise line.flaw("'agents' names one that is not among the agents")
+    strange = next((one for one in wanted if one not in names), None)
+    if strange is not None:
+        raise line.flaw(f"'agents' names {strange[:LONGEST_NAME]!r}, which is not among the agents")
     return RequestRow(
         text=line.text("text"),
         language=line.text("lang") if "lang" in line.values else UNKNOWN_LANGUAGE,

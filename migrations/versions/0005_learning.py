@@ -54,23 +54,31 @@ def upgrade() -> None:
         sa.Column("task_id", sa.Text(), nullable=False),
         sa.Column("caller", sa.Text(), nullable=False),
         sa.Column("published_ms", sa.BigInteger()),
+        sa.Column("publish_error", sa.Text()),
+        sa.Column("claimed_until_ms", sa.BigInteger()),
         sa.Column("answer", sa.Text()),
         sa.Column("answered_by", sa.Text()),
         sa.Column("answered_ms", sa.BigInteger()),
         _of_request("handoffs"),
         sa.PrimaryKeyConstraint("request_id", "task_id", name=op.f("pk_handoffs")),
     )
-    op.create_index(
-        "ix_handoffs_open",
-        "handoffs",
-        ["request_id"],
-        postgresql_where=sa.text("answered_ms IS NULL"),
-        sqlite_where=sa.text("answered_ms IS NULL"),
+    _index_where("ix_handoffs_open", ["request_id", "task_id"], "answered_ms IS NULL")
+    _index_where(
+        "ix_handoffs_unpublished",
+        ["request_id", "task_id"],
+        "published_ms IS NULL AND answered_ms IS NULL AND publish_error IS NULL",
     )
+    _index_where("ix_handoffs_answered", ["answered_ms", "task_id"], "answered_ms IS NOT NULL")
+
+
+def _index_where(name: str, columns: list[str], condition: str) -> None:
+    where = sa.text(condition)
+    op.create_index(name, "handoffs", columns, postgresql_where=where, sqlite_where=where)
 
 
 def downgrade() -> None:
-    op.drop_index("ix_handoffs_open", table_name="handoffs")
+    for name in ("ix_handoffs_answered", "ix_handoffs_unpublished", "ix_handoffs_open"):
+        op.drop_index(name, table_name="handoffs")
     op.drop_table("handoffs")
     op.drop_table("calibrations")
     op.drop_index("ix_feedback_recorded_ms", table_name="feedback")

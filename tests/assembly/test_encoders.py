@@ -54,10 +54,10 @@ def test_an_endpoint_is_built_from_settings_and_closed(stub, endpoint):
 
 async def test_a_running_dispatcher_changes_its_encoder_and_closes_the_old_one(tmp_path, stub, endpoint):
     async with open_dispatcher(local_settings(tmp_path)) as running:
-        encoder = running.parts.encoder
+        encoder, introduce = running.parts.encoder, running.parts.calibrations.book.introduce
         old = encoder.router.encoder
 
-        await encoder.change(endpoint)
+        await encoder.change(endpoint, introduce)
 
         new = encoder.router.encoder
         assert (old.encoder_id, new.encoder_id[:15]) == ("hashing-ngram-1", "openai-hashing-")
@@ -71,15 +71,15 @@ async def test_a_running_dispatcher_changes_its_encoder_and_closes_the_old_one(t
 
 async def test_an_encoder_that_fails_is_closed_and_the_old_one_goes_on(tmp_path, stub, endpoint):
     async with open_dispatcher(local_settings(tmp_path)) as running:
-        encoder = running.parts.encoder
+        encoder, introduce = running.parts.encoder, running.parts.calibrations.book.introduce
         old = encoder.router.encoder
         await encoder.router.sync([an_agent()], 1)
         stub.mood = "429"
 
         with pytest.raises(UnavailableError, match=r"takes no more for now \(429\)"):
-            await encoder.change(endpoint)
+            await encoder.change(endpoint, introduce)
         with pytest.raises(UnavailableError, match=r"takes no more for now \(429\)"):
-            await encoder.change(endpoint.model_copy(update={"dimensions": 512}))
+            await encoder.change(endpoint.model_copy(update={"dimensions": 512}), introduce)
 
         assert encoder.router.encoder is old
         assert (await old.encode(["a new text"])).shape == (1, 512)

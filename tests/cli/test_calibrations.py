@@ -6,7 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
+from dispatcher.assembly.storage import open_storage
+from dispatcher.cli.calibrations import show_all
+from dispatcher.routing.calibration import Calibration
+from dispatcher.routing.calibration_record import Recorded
+from dispatcher.routing.stored_calibration import Made
+from dispatcher.settings import load_settings
+from dispatcher.store.calibrations import SqlCalibrations
+from dispatcher.store.tables import calibrations
 from tests.scenario.program import Program, dispatcher, run
 
 ASKED = "我的订单到哪一步了？"
@@ -55,10 +64,15 @@ def labelled(tmp_path_factory):
     return str(file)
 
 
+def _post(url: str, body: object) -> dict[str, Any]:
+    answer = run("curl", "-sf", url, "-H", "Content-Type: application/json", "-d", json.dumps(body))
+    assert answer.returncode == 0, answer.stderr
+    read: dict[str, Any] = json.loads(answer.stdout)
+    return read
+
+
 def _ask(url: str, message: str) -> dict[str, Any]:
-    body = json.dumps({"message": message})
-    answer = run("curl", "-sf", f"{url}/v1/route", "-H", "Content-Type: application/json", "-d", body)
-    decided: dict[str, Any] = json.loads(answer.stdout)["decisions"][0]
+    decided: dict[str, Any] = _post(f"{url}/v1/route", {"message": message})["decisions"][0]
     return decided
 
 
@@ -144,11 +158,19 @@ def test_the_list_and_one_of_it_are_shown(said, labelled):
     assert shown["document"]["kind"] == "labelled"
 
 
-def test_feedback_is_too_little_until_there_is_more_of_it(command):
-    refused = command("fit", "--traffic")
+def test_feedback_is_too_little_until_there_is_more_of_it(url, command):
+    before = command("fit", "--traffic")
+    texts = (*INSIDE[:3], *OUTSIDE[:2])
+    for text, verdict in zip(texts, ("right", "right", None, "out_of_scope", None), strict=True):
+        answer = _post(f"{url}/v1/chat", {"message": text})
+        if verdict is not None:
+            path = f"{url}/v1/requests/{answer['request_id']}/feedback"
+            _post(path, {"judgements": [{"position": 0, "verdict": verdict}]})
+    after = command("fit", "--traffic")
 
-    assert refused.returncode == 1
-    assert refused.stderr == ("error: a fit needs 30 texts in scope and 30 out of scope; there are 0 and 0\n")
+    needs = "error: a fit needs 30 texts in scope and 30 out of scope; there are"
+    assert (before.returncode, before.stderr) == (1, f"{needs} 0 and 0\n")
+    assert (after.returncode, after.stderr) == (1, f"{needs} 2 and 1\n")
 
 
 def test_self_calibration_is_proposed_where_that_is_asked_for(said):
@@ -186,6 +208,31 @@ def test_what_cannot_be_done_is_one_sentence(command, arguments, sentence):
     assert (result.returncode, result.stdout) == (1, "")
     (line,) = result.stderr.strip().splitlines()
     assert sentence in line
+
+
+async def test_one_of_a_later_version_is_listed_as_unreadable(tmp_path, capsys):
+    config = tmp_path / "dispatcher.yaml"
+    config.write_text(f"data_dir: {tmp_path}\nencoder: {{name: hashing}}\n", encoding="utf-8")
+    made = Calibration(encoder_id="hashing-ngram-1", registry_version=1, kind="self", floor=0.25, curve=None)
+    async with open_storage(load_settings(config)) as database:
+        for _ in range(2):
+            recorded = Recorded(calibration=made, contrast="c")
+            await SqlCalibrations(database).propose(Made(recorded=recorded, made_by="somebody"))
+        async with database.writing() as connection:
+            later = update(calibrations).where(calibrations.c.number == 2).values(document={"form": 2})
+            await connection.execute(later)
+
+    await show_all(config, as_json=False)
+    table = capsys.readouterr().out
+    await show_all(config, as_json=True)
+    listed = json.loads(capsys.readouterr().out)["calibrations"]
+
+    assert table.count("unreadable") == 1
+    assert table.count("0.250") == 1
+    assert [(one["number"], one["scope_floor"], one["made_by"]) for one in listed] == [
+        (2, None, "somebody"),
+        (1, 0.25, "somebody"),
+    ]
 
 
 def test_of_nobody_there_is_nothing_to_calibrate(tmp_path):

@@ -1,6 +1,8 @@
 """Looking back at what a real dispatcher decided, while it runs."""
 
 import json
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -17,7 +19,7 @@ TEXTS = ("我的订单到哪一步了？", "有什么优惠活动吗", "where is
 @pytest.fixture(scope="module")
 def variables(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
-    return {"DISPATCHER_DATA_DIR": str(folder), "DISPATCHER_ENCODER__NAME": "hashing"}
+    return {"DISPATCHER_DATA_DIR": str(folder)}
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +141,28 @@ def test_feedback_becomes_rows_of_an_evaluation_set(command, decided, tmp_path, 
     assert written.returncode == 0, written.stderr
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     assert rows == [{"text": first["parts"][0]["intent"], "lang": "zh", "agents": []}]
+
+
+def test_labels_for_what_nobody_declares_any_more_are_left_out_and_counted(
+    command, decided, tmp_path, url, variables
+):
+    file, gone = tmp_path / "labelled.jsonl", decided[2]["request_id"]
+    body = json.dumps({"judgements": [{"position": 0, "verdict": "right"}]})
+    path = f"{url}/v1/requests/{gone}/feedback"
+    assert run("curl", "-sf", path, "-H", "Content-Type: application/json", "-d", body).returncode == 0
+
+    with closing(sqlite3.connect(f"{variables['DISPATCHER_DATA_DIR']}/dispatcher.db")) as database, database:
+        said = (
+            "UPDATE feedback SET verdict = 'wrong_capability', capability = 'gone.away' WHERE request_id = ?"
+        )
+        assert database.execute(said, [gone]).rowcount == 1
+    written = command("export", "labelled", "--out", str(file))
+
+    assert written.returncode == 0, written.stderr
+    assert "1 left out: nobody declares their capability any more" in written.stdout
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == int(written.stdout.split()[0])
+    assert decided[2]["parts"][0]["intent"] not in [row["text"] for row in rows]
 
 
 def test_registry_and_feedback_are_an_evaluation_set(command, tmp_path):

@@ -90,3 +90,24 @@ def test_an_agent_that_could_not_register_ends_the_command_the_same_way(command,
 
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == "error: a text holds a NUL character\n"
+
+
+def test_an_agent_that_no_declaration_can_hold_is_one_sentence(command, tmp_path):
+    many = write(
+        tmp_path / "many", agents=[agent("a", [f"text {at}" for at in range(22)])], eval=[request("hi", "a")]
+    )
+
+    result = command("eval", str(many), "--json")
+
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: 'a' can't be declared: examples: ")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_label_of_a_capability_that_is_gone_is_refused_by_file_line_and_name(tmp_path, capsys):
+    gone = write(tmp_path / "gone", agents=[agent("a")], eval=[request("hi", "a"), request("ho", "left")])
+
+    with pytest.raises(SystemExit):
+        prepare(EvalOptions(folder=gone))
+
+    assert "eval.jsonl, line 2: 'agents' names 'left'" in capsys.readouterr().err

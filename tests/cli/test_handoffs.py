@@ -82,6 +82,22 @@ def test_what_waits_is_listed_and_answered_for_its_caller(handoff: Type, url: st
     assert "answered by root" in refused(handoff("answer", task_id, "no"))
 
 
+def test_a_list_that_is_not_whole_says_so_and_how_it_goes_on(handoff: Type, url: str, keys: dict[str, str]):
+    ids = []
+    for text in ("sing one song", "sing two songs"):
+        body = json.dumps({"message": text})
+        made = ask(url, keys["caller"], "/v1/chat", "-H", "Content-Type: application/json", "-d", body)
+        ids.append(f"{made['request_id']}.0")
+
+    first = said(handoff("list", "--limit", "1"))
+    rest = said(handoff("list", "--limit", "1", "--after", ids[0]))
+
+    assert ids[0] in first
+    assert first.endswith(f"more exist: --after {ids[0]}")
+    assert ids[1] in rest
+    assert "more exist" not in rest
+
+
 def test_only_administrators_see_it_and_only_what_there_is(handoff: Type, keys: dict[str, str]):
     assert refused(handoff("list", key=keys["caller"]))
     assert "Nothing of this id" in refused(handoff("answer", "nothing", "yes"))

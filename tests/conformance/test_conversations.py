@@ -88,6 +88,16 @@ async def test_a_missing_required_field_is_filled_by_the_next_message(whole: Who
     assert answered["answer"] == "包裹 A20260001 在上海"
 
 
+async def test_one_message_after_the_other_answers_what_was_asked_at_once(whole: Whole) -> None:
+    asked = await whole.chat("我想换一件衬衫，另外我的包裹到哪里了", session_id="s1")
+
+    size = await whole.chat("M", session_id="s1")
+    number = await whole.chat("订单号是 A20260001", session_id="s1")
+
+    assert {part["status"] for part in asked["parts"]} == {"needs_input"}
+    assert (size["answer"], number["answer"]) == ("已换成 M 码", "包裹 A20260001 在上海")
+
+
 async def test_a_message_that_answers_nothing_is_routed_afresh_and_the_question_is_over(whole: Whole) -> None:
     await whole.chat("我想换一件衬衫", session_id="s1")
 

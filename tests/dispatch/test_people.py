@@ -8,7 +8,7 @@ import pytest
 from dispatcher.dispatch.lifecycle.handoff import Handoff
 from dispatcher.dispatch.lifecycle.request import DecisionRecord, RequestState
 from dispatcher.dispatch.people import People
-from dispatcher.errors import RefusedError
+from dispatcher.errors import RefusedError, TooLargeError, UnavailableError
 from dispatcher.identifiers import CallerId, RequestId, TaskId
 from dispatcher.protocol.handoff import HandoffFrame
 from dispatcher.routing.decision import Outcome
@@ -33,14 +33,22 @@ HANDOFFS = [
 
 @dataclass
 class Kept:
-    """Implements `HandoffRepository` and `RequestReads` in memory; a request may have been deleted."""
+    """Implements `HandoffRepository` and `RequestReads` in memory; a request may have been deleted.
+
+    Where `broken`, its context is none that a frame takes.
+    """
 
     state: RequestState | None = STATE
     handoffs: dict[TaskId, Handoff] = field(default_factory=lambda: {one.task_id: one for one in HANDOFFS})
     looks: int = 0
+    claimed: set[TaskId] = field(default_factory=set)
+    broken: bool = False
 
-    async def list(self, *, answered: bool, limit: int) -> Sequence[Handoff]:
-        return [one for one in self.handoffs.values() if (one.state == "answered") is answered][:limit]
+    async def list(self, *, answered: bool, limit: int, after: TaskId | None = None) -> Sequence[Handoff]:
+        raise NotImplementedError
+
+    async def count_open(self) -> int:
+        return len(self.handoffs)
 
     async def of_request(self, request_id: RequestId) -> Sequence[Handoff]:
         self.looks += 1
@@ -52,15 +60,28 @@ class Kept:
     async def answer(self, task_id: TaskId, answer: str, by: str) -> bool:
         raise NotImplementedError
 
-    async def unpublished(self, limit: int) -> Sequence[Handoff]:
+    async def claim_unpublished(self, limit: int) -> Sequence[Handoff]:
         self.looks += 1
-        return [one for one in self.handoffs.values() if one.published_ms is None][:limit]
+        waiting = [
+            one for one in self.handoffs.values() if one.published_ms is None and not one.publish_error
+        ]
+        free = [one for one in waiting if one.task_id not in self.claimed][:limit]
+        self.claimed |= {one.task_id for one in free}
+        return free
+
+    async def give_back(self, task_ids: Sequence[TaskId]) -> None:
+        self.claimed -= set(task_ids)
+
+    async def mark_unpublishable(self, task_id: TaskId, reason: str) -> None:
+        self.handoffs[task_id] = replace(self.handoffs[task_id], publish_error=reason)
 
     async def mark_published(self, task_id: TaskId) -> None:
         self.handoffs[task_id] = replace(self.handoffs[task_id], published_ms=2)
 
     async def read(self, request_id: RequestId) -> RequestState | None:
-        return self.state
+        if self.state is None or not self.broken:
+            return self.state
+        return replace(self.state, request=replace(self.state.request, context={"gap": object()}))
 
     async def read_decisions(self, request_id: RequestId) -> tuple[DecisionRecord, ...]:
         return ()
@@ -68,16 +89,25 @@ class Kept:
 
 @dataclass
 class Queue:
-    """Implements `PeopleQueue`; takes `room` frames."""
+    """Implements `PeopleQueue`; takes `room` frames, and of those that are `too_large` none.
+
+    `is_up` False: there is no broker to prepare it at.
+    """
 
     room: int
+    too_large: tuple[str, ...] = ()
+    is_up: bool = True
     told: list[str] = field(default_factory=list)
     prepared: int = 0
 
     async def prepare_people(self) -> None:
+        if not self.is_up:
+            raise UnavailableError("no broker")
         self.prepared += 1
 
     async def tell_people(self, frame: HandoffFrame) -> None:
+        if frame.task_id in self.too_large:
+            raise TooLargeError("much too large")
         if len(self.told) == self.room:
             raise RefusedError("full")
         self.told.append(frame.task_id)
@@ -94,6 +124,46 @@ async def test_what_the_broker_refuses_is_told_the_next_time() -> None:
     assert (first, second, third) == (1, 2, 0)
     assert queue.told == ["q1.0", "q1.1", "q1.2"]
     assert queue.prepared == 2
+
+
+async def test_one_that_can_not_be_told_keeps_none_behind_it_waiting() -> None:
+    kept, queue = Kept(), Queue(room=5, too_large=("q1.0",))
+    people = People(repository=kept, reads=kept, queue=queue)
+
+    first, second = await people.publish(), await people.publish()
+
+    assert (first, second) == (2, 0)
+    assert queue.told == ["q1.1", "q1.2"]
+    assert [one.publish_error for one in kept.handoffs.values()] == ["too_large", None, None]
+
+
+async def test_what_makes_no_frame_is_not_tried_again() -> None:
+    kept, queue = Kept(broken=True), Queue(room=5)
+    people = People(repository=kept, reads=kept, queue=queue)
+
+    assert (await people.publish(), await people.publish()) == (0, 0)
+    assert {one.publish_error for one in kept.handoffs.values()} == {"ValidationError"}
+    assert queue.told == []
+
+
+async def test_while_the_broker_is_away_everything_is_given_back() -> None:
+    kept, queue = Kept(), Queue(room=5, is_up=False)
+    people = People(repository=kept, reads=kept, queue=queue)
+
+    with pytest.raises(UnavailableError):
+        await people.publish()
+    queue.is_up = True
+
+    assert await people.publish() == 3
+
+
+async def test_what_waits_is_counted_for_admission() -> None:
+    kept = Kept()
+    people = People(repository=kept, reads=kept, queue=None)
+
+    await people.count()
+
+    assert people.waiting.count == 3
 
 
 async def test_without_a_broker_nothing_is_looked_for() -> None:

@@ -183,6 +183,7 @@ async def test_an_answer_takes_the_question_up_again_with_what_both_name() -> No
     (intent,) = planned.plan.intents
     assert (intent.capability, intent.confidence, planned.rankings) == (PARCEL, 0.8, ())
     assert intent.inputs == {"order_number": "A123", "date": "2026-11-29"}
+    assert planned.still_asked == (gone,)
     assert planned.plan.language == "zh"
 
 
@@ -216,8 +217,9 @@ async def test_the_chosen_option_gets_the_text_that_was_asked_about() -> None:
 
 async def test_an_option_that_nobody_declares_any_more_is_no_answer() -> None:
     assert await planner().plan(message("1"), asked_which(BESIDE)) == await planner().plan(message("1"))
-    (intent,) = (await planner().plan(message("1"), asked_which(BESIDE, WHICH))).plan.intents
-    assert intent.capability == ORDER
+    planned = await planner().plan(message("1"), asked_which(BESIDE, WHICH))
+    (intent,) = planned.plan.intents
+    assert (intent.capability, planned.still_asked) == (ORDER, (BESIDE,))
 
 
 class AsGiven:
@@ -335,3 +337,11 @@ async def test_any_other_description_is_out_of_scope(router: AsGiven) -> None:
 
     (intent,), (ranking,) = planned.plan.intents, planned.rankings
     assert (intent.capability, ranking.in_scope, planned.described) == (None, False, "computes discounts")
+
+
+async def test_nobody_goes_on_with_what_another_user_of_the_session_said() -> None:
+    own = replace(planner(), router=cast("Router", Behind(0.2, 0.8, in_scope=False)))
+    theirs, asked = replace(SAID, user_id="a"), replace(message("can you fix it"), user_id="b")
+
+    assert await own.plan(asked, theirs) == await own.plan(asked)
+    assert await own.plan(replace(asked, user_id="a"), theirs) != await own.plan(asked)

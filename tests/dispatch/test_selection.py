@@ -10,12 +10,12 @@ from dispatcher.dispatch.fallback import BELOW_BAR, REASON, Fallback, FallbackKi
 from dispatcher.dispatch.lifecycle.request import Task
 from dispatcher.dispatch.planning import Planned
 from dispatcher.dispatch.selection import Selection
-from dispatcher.identifiers import AgentId, Capability
+from dispatcher.identifiers import AgentId, CallerId, Capability
 from dispatcher.intents.plan import Plan
 from dispatcher.registry.live import AgentDirectory
 from dispatcher.routing.decision import Decision, Option, Outcome
 from dispatcher.routing.router import Query, Ranking, Router
-from tests.dispatch.builders import accepted, decision, intent, task_of
+from tests.dispatch.builders import ORDER, QUOTE, accepted, decision, intent, task_of
 
 GROUP = ("a1", "a2", "a3")
 
@@ -178,3 +178,75 @@ def test_options_come_with_their_developers_words() -> None:
 
     told = [(one.capability, one.description, one.similarity) for one in made.options]
     assert told == [("order.query", "looks up orders", 0.9), (NET, NET, 0.8)]
+
+
+class Heard(FirstUntried):
+    """Remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.queries: list[Query] = []
+
+    def decide(self, query: Query, ranking: object) -> Decision:
+        self.queries.append(query)
+        return super().decide(query, ranking)
+
+
+def asked_again(
+    task_capability: Capability | None, intent_capability: Capability | None
+) -> tuple[object, float]:
+    """The capability and the similarity that a further attempt of a task is decided with."""
+    heard, wish = Heard(), intent(0, intent_capability)
+    task = replace(task_of(accepted(wish)), capability=task_capability)
+    choosing = replace(selection(), router=cast("Router", heard))
+    choosing.choose(accepted(wish).request, wish, task, frozenset({AgentId("a1")}))
+    return heard.queries[0].capability, heard.queries[0].similarity
+
+
+def test_a_further_attempt_asks_for_what_the_first_one_asked_for() -> None:
+    assert asked_again(QUOTE, ORDER) == (QUOTE, 0.9)
+    assert asked_again(ORDER, ORDER) == (ORDER, 0.9)
+
+
+def test_the_fallback_has_the_same_similarity_each_time() -> None:
+    assert asked_again(NET, None) == (NET, 1.0)
+
+
+GRANTS = {CallerId("shop"): frozenset({ORDER, NET}), CallerId("poor"): frozenset({ORDER})}
+
+
+def would_need(
+    fallback: Fallback,
+    *capabilities: Capability | None,
+    caller: str = "shop",
+    ranked: bool = True,
+    described: str | None = None,
+) -> tuple[Sequence[object], bool]:
+    """What a plan needs an agent of, and whether a part goes to a person."""
+    choosing = replace(selection(), fallback=fallback, grants=GRANTS.get)
+    wishes = tuple(intent(place, capability) for place, capability in enumerate(capabilities))
+    rankings = (NOTHING,) * len(wishes) if ranked else ()
+    planned = Planned(plan=Plan(intents=wishes, language="en"), rankings=rankings, described=described)
+    return choosing.asked_for(CallerId(caller), planned), choosing.hands_over(CallerId(caller), planned)
+
+
+def test_what_is_out_of_scope_needs_the_fallbacks_agents() -> None:
+    net = Fallback(kind=FallbackKind.AGENT, capability=NET)
+
+    assert would_need(net, ORDER, None, QUOTE) == ([ORDER, NET, NET], False)
+    assert would_need(net, ORDER, None, caller="poor") == ([ORDER, None], False)
+    assert would_need(net, None, QUOTE, caller="admin") == ([NET, QUOTE], False)
+    assert would_need(net, QUOTE, ranked=False) == ([None], False)
+    assert would_need(Fallback(), ORDER, None) == ([ORDER, None], False)
+
+
+def test_it_is_known_whether_a_person_gets_a_part() -> None:
+    people = Fallback(kind=FallbackKind.PEOPLE)
+    net = Fallback(kind=FallbackKind.AGENT, capability=NET)
+
+    assert would_need(people, ORDER, None) == ([ORDER, None], True)
+    assert would_need(people, QUOTE) == ([None], True)
+    assert would_need(people, ORDER) == ([ORDER], False)
+    assert would_need(people, QUOTE, ranked=False) == ([None], False)
+    assert would_need(net, None, described="who sings") == ([None], True)
+    assert would_need(net, QUOTE, ranked=False, described="who quotes") == ([None], True)
+    assert would_need(net, ORDER, ranked=False, described="who looks up") == ([ORDER], False)

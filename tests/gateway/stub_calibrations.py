@@ -8,7 +8,7 @@ from dispatcher.identifiers import Capability
 from dispatcher.routing.calibration import Calibration
 from dispatcher.routing.calibration_record import Recorded
 from dispatcher.routing.curve import Curve
-from dispatcher.routing.stored_calibration import State, Stored
+from dispatcher.routing.stored_calibration import State, Stored, Unreadable
 
 OWN = Stored(
     recorded=Recorded(
@@ -43,10 +43,11 @@ class StubCalibrations:
             2: _proposed(2, labelled),
             3: _proposed(3, foreign),
         }
+        self.unreadable: list[Unreadable] = []
         self.changed: list[tuple[int, State, str]] = []
 
-    async def list(self) -> Sequence[Stored]:
-        return [self.stored[number] for number in sorted(self.stored, reverse=True)]
+    async def list(self) -> Sequence[Stored | Unreadable]:
+        return [*self.unreadable, *(self.stored[number] for number in sorted(self.stored, reverse=True))]
 
     async def show(self, number: int) -> Stored:
         if number not in self.stored:

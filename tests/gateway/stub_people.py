@@ -12,10 +12,11 @@ REQUEST = "01930000-0000-7000-8000-000000000001"
 
 
 class StubPeople:
-    """One part that waits; remembers what it was asked for."""
+    """One part that waits, and `others`; remembers what it was asked for."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[bool, int]] = []
+        self.asked: list[tuple[bool, int, TaskId | None]] = []
+        self.others = 0
         self.handoff = Handoff(
             task_id=TaskId(f"{REQUEST}.0"),
             request_id=RequestId(REQUEST),
@@ -26,9 +27,9 @@ class StubPeople:
             handed_ms=5,
         )
 
-    async def list(self, *, answered: bool, limit: int) -> Sequence[Handoff]:
-        self.asked.append((answered, limit))
-        return [self.handoff]
+    async def list(self, *, answered: bool, limit: int, after: TaskId | None = None) -> Sequence[Handoff]:
+        self.asked.append((answered, limit, after))
+        return [self.handoff] * (1 + self.others)
 
     async def of(self, state: RequestState) -> Mapping[TaskId, Handoff]:
         return {task.task_id: self.handoff for task in state.tasks}

@@ -10,7 +10,7 @@ from dispatcher.gateway.view import records_view
 from dispatcher.identifiers import RequestId
 from dispatcher.routing.decision import Outcome, ShadowDecision
 from dispatcher.routing.record import decision_document
-from dispatcher.routing.stored_calibration import State
+from dispatcher.routing.stored_calibration import State, Unreadable
 from tests.gateway.stubs import ADMIN, ALICE, IDENTITIES, ORDER, SECRET, decision
 
 
@@ -24,6 +24,33 @@ def test_calibrations_are_listed_without_their_documents(api):
         (1, "self", "in_force"),
     ]
     assert "document" not in response.json()["calibrations"][0]
+
+
+def test_one_of_a_later_version_is_listed_without_its_figures(api):
+    api.calibrations.unreadable = [
+        Unreadable(
+            number=9,
+            encoder_id="hashing",
+            origin="self",
+            state=State.PROPOSED,
+            held=False,
+            made_by="dispatcher",
+            changed_by="dispatcher",
+            created_ms=1,
+            changed_ms=2,
+        )
+    ]
+
+    response = api.call("GET", "/v1/calibrations", key=ADMIN)
+
+    first = CalibrationsReply.model_validate_json(response.content).calibrations[0]
+    assert (first.number, first.state, first.registry_version, first.scope_floor) == (
+        9,
+        "proposed",
+        None,
+        None,
+    )
+    assert len(response.json()["calibrations"]) == 4
 
 
 def test_one_comes_with_its_report_and_all_of_it(api):

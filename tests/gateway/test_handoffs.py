@@ -34,15 +34,25 @@ def become(api):
 
 def test_open_parts_are_listed_and_answered_ones_if_that_is_wanted(api):
     reply = HandoffsReply.model_validate_json(api.call("GET", "/v1/handoffs", key=ADMIN).content)
-    api.call("GET", "/v1/handoffs?answered=true&limit=7", key=ADMIN)
+    api.call("GET", f"/v1/handoffs?answered=true&limit=7&after={REQUEST}.0", key=ADMIN)
 
     assert [(one.task_id, one.state, one.text) for one in reply.handoffs] == [
         (f"{REQUEST}.0", "open", "sing a song")
     ]
-    assert api.people.asked == [(False, 50), (True, 7)]
+    assert api.people.asked == [(False, 51, None), (True, 8, f"{REQUEST}.0")]
 
 
-@pytest.mark.parametrize("query", ["answered=perhaps", "limit=0", "limit=501", "unknown=1"])
+@pytest.mark.parametrize(("others", "shown", "more"), [(0, 1, False), (1, 2, False), (2, 2, True)])
+def test_it_is_told_that_there_are_more(api, others, shown, more):
+    api.people.others = others
+
+    response = api.call("GET", "/v1/handoffs?limit=2", key=ADMIN)
+
+    reply = HandoffsReply.model_validate_json(response.content)
+    assert (len(reply.handoffs), reply.more) == (shown, more)
+
+
+@pytest.mark.parametrize("query", ["answered=perhaps", "limit=0", "limit=501", "unknown=1", "after=nothing"])
 def test_a_filter_that_makes_no_sense_is_refused(api, query):
     response = api.call("GET", f"/v1/handoffs?{query}", key=ADMIN)
 

@@ -87,6 +87,16 @@ async def test_an_endpoint_that_is_not_there_is_one_sentence(stub):
                 await model.ask(PROMPT)
 
 
+async def test_an_address_that_can_not_be_asked_is_one_sentence_that_does_not_repeat_it(stub):
+    model = client(stub, url="http://u:hunter2@127.0.0.1:1/", key="k")
+
+    async with model.opened():
+        with pytest.raises(UnavailableError, match="can't be asked at this address") as caught:
+            await model.ask(PROMPT)
+
+    assert caught.value.__cause__ is None
+
+
 async def test_what_users_wrote_is_sent_as_data_apart_from_what_we_ask(stub):
     model = client(stub, key="sk-of-the-endpoint", max_tokens=99)
 

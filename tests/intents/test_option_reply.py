@@ -42,6 +42,34 @@ def test_anything_else_names_none(message: str) -> None:
     assert named_option(message, OPTIONS) is None
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        *("两个", "二个", "我要两个", "选两个", "2个", "两项", "三种", "一个", "我要两", "都要", "both"),
+        *("the two", "two options", "one or two", "all three"),
+        *("no one", "No one.", "no two", "none", "neither", "no", "都不是", "一个都不要"),
+    ],
+)
+def test_both_or_none_of_them_is_no_choice(message: str) -> None:
+    assert named_option(message, OPTIONS) is None
+
+
+@pytest.mark.parametrize(
+    ("message", "place"),
+    [
+        ("no 2", 1),
+        ("no.one", 0),
+        ("我选第二项", 1),
+        ("选二", 1),
+        ("2号吧", 1),
+        ("the third", 2),
+        ("number two", 1),
+    ],
+)
+def test_a_word_in_front_says_that_it_is_a_choice(message: str, place: int) -> None:
+    assert named_option(message, OPTIONS) == place
+
+
 def test_a_number_beyond_two_options_is_none() -> None:
     assert named_option("third", OPTIONS[:2]) is None
 

@@ -25,6 +25,12 @@ class Stub:
     arrived: threading.Event = field(default_factory=threading.Event)
     """Set when a request came that gets no answer until `released` is set."""
     released: threading.Event = field(default_factory=threading.Event)
+    gave_up: bool = False
+    """Nobody released it in time."""
+    refuses: str | None = None
+    """A text that no call may hold."""
+    encodings: list[str | None] = field(default_factory=list)
+    """What forms of an answer were asked for."""
 
     def answer(self, rows: Rows) -> tuple[int, bytes]:
         """Status and body."""
@@ -63,15 +69,16 @@ class _Handler(BaseHTTPRequestHandler):
         stub.paths.append(self.path)
         stub.asked.append(asked)
         stub.keys.append(self.headers["Authorization"])
+        stub.encodings.append(self.headers["Accept-Encoding"])
         if stub.mood == "slow":
             stub.arrived.set()
-            stub.released.wait(timeout=20)
+            stub.gave_up |= not stub.released.wait(timeout=20)
         if stub.mood in {"slow", "broken off"}:
             self.close_connection = True
             return
         vectors = HashingEncoder().encode(asked["input"])
         rows = [{"index": at, "embedding": row} for at, row in enumerate(vectors.tolist())]
-        status, body = stub.answer(rows)
+        status, body = (422, b"secret details") if stub.refuses in asked["input"] else stub.answer(rows)
         self.send_response(status)
         if status == 307:
             self.send_header("Location", "/elsewhere")

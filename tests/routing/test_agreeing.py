@@ -59,6 +59,14 @@ def test_one_of_a_newer_registry_is_used():
     assert agree(_fitted(OWN), Given(base=newer), RULES).used is newer
 
 
+def test_of_one_registry_version_the_one_in_force_stays():
+    base = replace(OWN, floor=0.1)
+
+    fitted = agree(_fitted(OWN), Given(base=base), RULES)
+
+    assert (fitted.used, fitted.newest, fitted.pending) == (base, OWN, None)
+
+
 def test_one_that_decides_alike_is_kept_to_the_last_bit():
     base = replace(OWN, floor=OWN.floor + 1e-9, registry_version=4)
 

@@ -8,6 +8,7 @@ import pytest
 
 from dispatcher.errors import OverloadedError, UnavailableError
 from dispatcher.routing.batcher import MAX_CHARACTERS, BatchingEncoder, text_key
+from dispatcher.routing.embedder import TextRefusedError
 
 
 class HeldEncoder:
@@ -205,3 +206,65 @@ async def test_a_closed_encoder_holds_no_vectors_and_encodes_no_more(held, batch
     assert (encoder.encoder_id, encoder.dimensions) == ("held", 2)
     with pytest.raises(UnavailableError, match="closed"):
         await encoder.encode(["text"])
+
+
+class PickyEncoder(HeldEncoder):
+    """Takes no call that holds a text of `refused`, and fails at one that holds "down"."""
+
+    def __init__(self, *refused: str) -> None:
+        super().__init__()
+        self.refused = set(refused)
+
+    def encode(self, texts, *, as_passages=False):
+        found = super().encode(texts, as_passages=as_passages)
+        if self.refused & set(texts):
+            raise TextRefusedError("refused (422)")
+        if "down" in texts:
+            raise UnavailableError("failed (503)")
+        return found
+
+
+async def _results(picky, *callers: list[str]) -> list[object]:
+    """What each caller gets; all their texts share one batch behind another call."""
+    encoder = BatchingEncoder(picky)
+    try:
+        async with asyncio.TaskGroup() as group:
+            first = group.create_task(encoder.encode(["first"]))
+            await _until_started(picky)
+            tasks = [group.create_task(_outcome(encoder, texts)) for texts in callers]
+            await asyncio.wait([first, *tasks], timeout=0)
+            picky.gate.set()
+        return [task.result() for task in tasks]
+    finally:
+        picky.gate.set()
+        encoder.close()
+
+
+async def _outcome(encoder, texts):
+    try:
+        return (await encoder.encode(texts))[:, 0].tolist()
+    except UnavailableError as error:
+        return error.message
+
+
+async def test_a_text_that_is_refused_fails_only_those_who_asked_for_it():
+    picky = PickyEncoder("bad")
+
+    assert await _results(picky, ["a"], ["bad", "bb"], ["ccc"]) == [[1], "refused (422)", [3]]
+    assert picky.calls[1:] == [["a", "bad", "bb", "ccc"], ["a"], ["bad"], ["bb"], ["ccc"]]
+
+
+async def test_a_text_by_itself_that_is_refused_is_not_asked_for_again():
+    picky = PickyEncoder("bad")
+
+    assert await _results(picky, ["bad"]) == ["refused (422)"]
+    assert picky.calls[1:] == [["bad"]]
+
+
+async def test_what_fails_while_texts_are_asked_for_one_by_one_ends_that():
+    picky = PickyEncoder("bad")
+
+    said = await _results(picky, ["a"], ["down"], ["bad"], ["ccc"])
+
+    assert said == [[1], "failed (503)", "failed (503)", "failed (503)"]
+    assert picky.calls[2:] == [["a"], ["down"]]

@@ -354,3 +354,13 @@ def test_twins_are_not_asked_about(directory, a_query):
     choice = Choice(directory, ASKS, registry, StoppedClock())
 
     assert choice.decide(a_query(), RANKING).outcome is Outcome.SELECTED
+
+
+def test_winner_contrast_and_what_was_ranked_are_kept(decide):
+    alone = decide()
+    together = decide(replace(RANKING, text="my order. where is my parcel"))
+    unranked = decide(None, capability="track")
+
+    assert (alone.winner, alone.contrast, alone.ranked_text) == ("track", RANKING.contrast, None)
+    assert together.ranked_text == "my order. where is my parcel"
+    assert (unranked.winner, unranked.contrast, unranked.ranked_text) == (None, None, None)

@@ -2,14 +2,18 @@
 
 import socket
 import threading
+import traceback
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import numpy as np
 import pytest
 
 from dispatcher.errors import ConfigurationError, UnavailableError
+from dispatcher.routing.embedder import TextRefusedError
 from dispatcher.routing.hashing_encoder import HashingEncoder
-from dispatcher.routing.openai_embeddings_encoder import EndpointRules, OpenAiEmbeddingsEncoder
+from dispatcher.routing.openai_embeddings_encoder import REST, EndpointRules, OpenAiEmbeddingsEncoder
+from tests.intents.held_clock import HeldClock
 from tests.routing.embeddings_stub import embeddings_stub
 
 TEXTS = ["where is my parcel", "我的快递到哪了"]
@@ -119,16 +123,80 @@ def test_without_a_key_none_is_sent(stub, encoder_of):
     assert "dimensions" not in stub.asked[0]
 
 
+UNUSABLE = ["http://u:hunter2@127.0.0.1:1/", "http://:hunter2:1/", "hunter2"]
+
+
+@pytest.mark.parametrize("url", UNUSABLE)
+def test_an_address_that_can_not_be_asked_is_one_sentence_that_does_not_repeat_it(url):
+    with pytest.raises(UnavailableError, match="can't be asked at this address") as caught:
+        OpenAiEmbeddingsEncoder(EndpointRules(url=url, model="m", key="k"))
+
+    assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("text", ["\ud800", "refused"])
+def test_a_text_that_is_not_taken_is_told_from_an_endpoint_that_fails(stub, encoder_of, text):
+    encoder = encoder_of(dimensions=512)
+    stub.refuses = "refused"
+
+    for _ in range(REST.failures + 1):
+        with pytest.raises(TextRefusedError):
+            encoder.encode(["fine", text])
+
+    assert encoder.encode(["fine"]).any()
+
+
+STATUSES = {400: True, 413: True, 422: True, 401: False, 403: False, 404: False, 429: False, 500: False}
+
+
+@pytest.mark.parametrize(("status", "is_about_texts"), STATUSES.items())
+def test_some_statuses_say_that_other_texts_may_be_taken(stub, encoder_of, status, is_about_texts):
+    encoder = encoder_of(dimensions=512)
+    stub.mood = str(status)
+
+    with pytest.raises(UnavailableError) as caught:
+        encoder.encode(TEXTS)
+
+    assert isinstance(caught.value, TextRefusedError) is is_about_texts
+
+
+def test_what_is_compressed_is_not_asked_for(stub, encoder_of):
+    encoder_of()
+
+    assert stub.encodings == ["identity"]
+
+
+def test_after_failures_in_a_row_it_is_left_alone_for_a_while(stub):
+    clock = HeldClock()
+    with closing(
+        OpenAiEmbeddingsEncoder(EndpointRules(url=stub.url, model="m", dimensions=512), clock)
+    ) as it:
+        stub.mood = "500"
+        for _ in range(REST.failures):
+            with pytest.raises(UnavailableError, match="500"):
+                it.encode(TEXTS)
+        stub.mood = "well"
+
+        with pytest.raises(UnavailableError, match="left alone"):
+            it.encode(TEXTS)
+        clock.now += REST.rest_s
+        it.encode(TEXTS)
+
+    assert len(stub.asked) == REST.failures + 1
+
+
 def test_a_key_that_fits_no_header_is_refused():
     with pytest.raises(ConfigurationError, match="visible ASCII"):
         OpenAiEmbeddingsEncoder(EndpointRules(url="http://127.0.0.1:1", model="m", key="a\nb"))
 
 
-def test_whoever_prepares_texts_otherwise_has_another_id(encoder_of):
+def test_whoever_prepares_texts_otherwise_has_another_id_wherever_it_runs(stub, encoder_of):
     ids = {
         encoder_of(**rules).encoder_id
         for rules in ({}, {"model": "BAAI/bge-m3"}, {"query_prefix": "q"}, {"passage_prefix": "q"}, {})
     }
+
+    ids |= {encoder_of(url=f"{stub.url}/elsewhere").encoder_id}
 
     assert len(ids) == 4
     assert all(character.isalnum() or character == "-" for one in ids for character in one)

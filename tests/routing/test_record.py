@@ -66,6 +66,22 @@ def test_advice_reads_back_and_a_decision_from_before_it_had_none(decision):
     assert read_decision(orjson.dumps(earlier).decode()) == decision
 
 
+def test_what_came_later_reads_back_and_a_document_without_it_has_none(decision):
+    whole = replace(
+        decision,
+        winner=Capability("track"),
+        contrast=0.1,
+        ranked_text="parcel 快递到哪了",
+        refused_for="below",
+    )
+    earlier = orjson.loads(decision_document(decision))
+    for name in ("winner", "contrast", "ranked_text", "refused_for"):
+        del earlier[name]
+
+    assert read_decision(decision_document(whole)) == whole
+    assert read_decision(orjson.dumps(earlier).decode()) == decision
+
+
 def test_options_read_back_and_a_document_without_them_has_none(decision):
     asked = replace(decision, outcome=Outcome.CLARIFY, options=(Option(Capability("track"), 0.9),))
     before = orjson.loads(decision_document(decision))

@@ -9,6 +9,7 @@ import pytest
 from dispatcher.errors import OverloadedError, UnavailableError
 from dispatcher.routing.batcher import BatchingEncoder
 from dispatcher.routing.decision import Outcome
+from dispatcher.routing.fitting import Given
 from dispatcher.routing.hashing_encoder import HashingEncoder
 from dispatcher.routing.reindex import ReindexingRouter
 
@@ -215,15 +216,102 @@ async def test_before_the_first_sync_there_is_nothing_to_encode(router_of, hashi
 
     assert await router.change_encoder(other) is hashing
 
-    assert (router.calibration, router.pending_calibration) == (None, None)
+    assert router.calibration is None
     assert await _ids(router, "where is my parcel") == {NEW}
 
 
-async def test_a_trial_and_an_approval_are_the_serving_routers(router, other, an_agent, a_capability):
+async def test_a_trial_is_the_serving_routers(router, other, an_agent, a_capability):
     other.open()
     await router.change_encoder(other)
 
     (tried,) = await router.trial(an_agent("w", a_capability(*POEM)), ["a poem please"])
-    router.approve()
 
     assert (tried.winner.capability, tried.encoder_id) == ("poem.write", NEW)
+
+
+async def test_the_new_one_is_told_what_is_in_force_before_it_serves(
+    router, other, agents, an_agent, a_capability
+):
+    introduced: list[tuple[str, str]] = []
+    held = replace(router.calibration, kind="labelled 4", encoder_id=NEW, floor=0.7)
+    every = [*agents, an_agent("w", a_capability(*POEM))]
+
+    async def introduce(coming):
+        if not introduced:
+            await router.sync(every, 2)
+        introduced.append((router.encoder_id, coming.encoder_id))
+        coming.follow(Given(base=held, is_held=True))
+
+    other.open()
+    await router.change_encoder(other, introduce)
+
+    assert introduced == [(OLD, NEW), (OLD, NEW)]
+    assert (router.calibration.kind, router.calibration.floor) == ("labelled 4", 0.7)
+    assert await _ids(router, "where is my parcel") == {NEW}
+
+
+async def test_one_that_cannot_be_told_does_not_serve(router, other):
+    async def introduce(_):
+        raise UnavailableError("the database is gone")
+
+    other.open()
+    with pytest.raises(UnavailableError):
+        await router.change_encoder(other, introduce)
+
+    assert await _ids(router, "where is my parcel") == {OLD}
+
+
+class HeldClock:
+    """Goes on when it is told to."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+        self.begun = asyncio.Event()
+        self.goes_on = asyncio.Event()
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.begun.set()
+        await self.goes_on.wait()
+
+
+async def test_the_old_one_is_let_go_after_the_time_of_a_request(router, other, a_query):
+    (ranking,) = await router.rank(["where is my parcel"])
+    clock = HeldClock()
+    other.open()
+    await router.change_encoder(other)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(router.let_go(clock, 120))
+        await clock.begun.wait()
+        before = router.decide(a_query(), ranking)
+        clock.goes_on.set()
+
+    after = router.decide(a_query(), ranking)
+
+    assert clock.slept == [120]
+    assert [(one.encoder_id, one.agent_id) for one in (before, after)] == [(OLD, "p"), (NEW, "p")]
+
+
+async def test_one_that_served_after_it_has_its_own_time(router, other, a_query):
+    first, second = HeldClock(), HeldClock()
+    third = Gated(other.inner, "third")
+    for one in (other, third):
+        one.open()
+    async with asyncio.TaskGroup() as group:
+        await router.change_encoder(other)
+        letting = group.create_task(router.let_go(first, 120))
+        await first.begun.wait()
+        (ranking,) = await router.rank(["where is my parcel"])
+        await router.change_encoder(third)
+        group.create_task(router.let_go(second, 120))
+        await second.begun.wait()
+
+        first.goes_on.set()
+        await letting
+        assert router.decide(a_query(), ranking).encoder_id == NEW
+        second.goes_on.set()
+
+    assert router.decide(a_query(), ranking).encoder_id == "third"

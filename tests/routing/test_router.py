@@ -1,12 +1,16 @@
 """The router follows the registry, ranks and decides; what did not change costs nothing."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Event
 
 import pytest
 
 from dispatcher.errors import OverloadedError, UnavailableError
+from dispatcher.routing.calibration import Calibration
 from dispatcher.routing.decision import Outcome
+from dispatcher.routing.fitting import Given
 
 PARCEL = (
     "parcel.track",
@@ -17,6 +21,7 @@ PARCEL = (
 )
 REFUND = ("refund.pay", "I pay the refund", "when comes the refund", "I want a refund", "refund my payment")
 POEM = ("poem.write", "I write a poem", "write me a poem", "a poem on spring", "poem with rhymes")
+HELD = Calibration(encoder_id="hashing-ngram-1", registry_version=1, kind="labelled 7", floor=0.7, curve=None)
 
 
 class CountingEncoder:
@@ -204,7 +209,7 @@ async def test_it_does_not_matter_in_which_order_agents_came(router_of, agents, 
     )
 
 
-async def test_a_curve_that_waits_is_used_once_it_is_approved(router_of, an_agent, a_capability, caplog):
+async def test_a_curve_that_waits_is_not_used(router_of, an_agent, a_capability, caplog):
     router = router_of()
     vague = an_agent("v", a_capability("vague", "x", "what", "how", "who", "why"))
     vaguer = a_capability("vaguer", "the what", "how do I do it", "what is the thing", "who is that")
@@ -213,13 +218,64 @@ async def test_a_curve_that_waits_is_used_once_it_is_approved(router_of, an_agen
 
     await router.sync([vague, an_agent("w", vaguer)], 2)
 
-    pending = router.pending_calibration
     assert router.calibration is used
+    assert router.fitted.pending is router.fitted.newest is not None
     assert "calibration.waits_for_approval" in caplog.messages
-    router.approve()
-    router.approve()
-    assert router.calibration is pending
-    assert router.pending_calibration is None
+
+
+class LateExecutor(ThreadPoolExecutor):
+    """What it was given is done at once and told once it is let."""
+
+    def __init__(self) -> None:
+        super().__init__(max_workers=1)
+        self.is_done = Event()
+        self.is_let = Event()
+
+    def submit(self, call, /, *args, **kwargs):
+        def held():
+            result = call(*args, **kwargs)
+            self.is_done.set()
+            assert self.is_let.wait(20)
+            return result
+
+        return super().submit(held)
+
+
+@pytest.fixture
+def late():
+    with LateExecutor() as executor, ThreadPoolExecutor(max_workers=1) as waiting:
+        yield executor, waiting
+
+
+@pytest.mark.parametrize("synced", [True, False])
+async def test_what_is_followed_while_a_sync_fits_is_used(router_of, agents, late, synced):
+    router, loop, (executor, waiting) = router_of(), asyncio.get_running_loop(), late
+    if synced:
+        await router.sync(agents[:1], 1)
+    loop.set_default_executor(executor)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(router.sync(agents, 2))
+        assert await loop.run_in_executor(waiting, executor.is_done.wait, 20)
+        router.follow(Given(base=HELD, is_held=True))
+        executor.is_let.set()
+
+    assert (router.calibration.kind, router.calibration.floor) == ("labelled 7", 0.7)
+    assert router.fitted.newest.registry_version == 2
+
+
+async def test_a_trial_is_calibrated_as_the_registrys_next_version_would_be(
+    router_of, agents, an_agent, a_capability
+):
+    router, poem = router_of(), an_agent("w", a_capability(*POEM))
+    await router.sync(agents, 3)
+    router.follow(Given(base=replace(router.calibration, floor=0.9)))
+    assert router.calibration.floor == 0.9
+
+    (tried,) = await router.trial(poem, ["a poem please"])
+
+    await router.sync([*agents, poem], 4)
+    (ranking,) = await router.rank(["a poem please"])
+    assert tried.scope_floor == ranking.scope_floor != 0.9
 
 
 async def test_a_text_is_ranked_once_until_the_registry_changes(router, counting, agents):

@@ -122,3 +122,15 @@ async def test_of_an_empty_registry_nothing_is_said(router, a_query):
     made, ranking = await _decide(router, a_query(text=INSIDE))
 
     assert (ranking.shadow, made.shadow) == (None, None)
+
+
+async def test_what_a_bar_above_the_floors_overruled_is_not_compared(router, a_query):
+    _shadow(router, LENIENT)
+    (inside,), (outside,) = await router.rank([INSIDE]), await router.rank([OUTSIDE])
+
+    overruled = router.decide(a_query(text=INSIDE), replace(inside, in_scope=False))
+    below = router.decide(a_query(text=OUTSIDE), replace(outside, in_scope=False))
+
+    assert inside.in_scope
+    assert (overruled.outcome, overruled.shadow) == (Outcome.OUT_OF_SCOPE, None)
+    assert below.shadow is not None

@@ -8,7 +8,16 @@ from dispatcher.errors import RequestError
 from dispatcher.routing.calibration import Calibration
 from dispatcher.routing.calibration_record import Recorded
 from dispatcher.routing.curve import Curve
-from dispatcher.routing.stored_calibration import InUse, Made, State, Stored, is_held, is_repeated
+from dispatcher.routing.stored_calibration import (
+    InUse,
+    Made,
+    State,
+    Stored,
+    Unreadable,
+    brief,
+    is_held,
+    is_repeated,
+)
 
 OWN = Calibration(
     encoder_id="e", registry_version=3, kind="self", floor=0.2, curve=Curve(slope=10.0, intercept=-2.0)
@@ -93,9 +102,34 @@ def test_any_other_is_new(made, known):
         ("self", State.PROPOSED, State.IN_FORCE, False),
         ("self", State.SHADOW, State.IN_FORCE, False),
         ("self", State.RETIRED, State.IN_FORCE, True),
+        ("self", State.IN_FORCE, State.IN_FORCE, True),
         ("labelled", State.PROPOSED, State.IN_FORCE, True),
         ("labelled", State.IN_FORCE, State.RETIRED, False),
     ],
 )
 def test_approving_a_proposal_of_the_dispatchers_holds_nothing(kind, before, wanted, held):
-    assert is_held(stored(replace(OWN, kind=kind), before), wanted) is held
+    assert is_held(stored(replace(OWN, kind=kind), before), wanted, newest=3) is held
+
+
+@pytest.mark.parametrize("before", [State.PROPOSED, State.SHADOW])
+@pytest.mark.parametrize(("made_by", "newest"), [("dispatcher", 4), ("command line", 3)])
+def test_one_that_is_older_or_made_by_a_person_is_no_proposal_wherever_it_waits(before, made_by, newest):
+    assert is_held(replace(stored(state=before), made_by=made_by), State.IN_FORCE, newest)
+
+
+def test_what_cannot_be_read_is_listed_without_what_is_in_it():
+    known = brief(stored())
+    unreadable = Unreadable(
+        number=4,
+        encoder_id="e",
+        origin="self",
+        state=State.PROPOSED,
+        held=False,
+        made_by="dispatcher",
+        changed_by="dispatcher",
+        created_ms=1,
+        changed_ms=2,
+    )
+
+    assert (known["registry_version"], known["scope_floor"], known["encoder_id"]) == (3, 0.2, "e")
+    assert brief(unreadable) == known | {"registry_version": None, "scope_floor": None}

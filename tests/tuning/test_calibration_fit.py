@@ -130,30 +130,50 @@ def test_every_row_is_judged_once_by_what_did_not_see_it():
 
     judged = cross_validate(rows, GROUND, "labelled", np.random.default_rng(CHANCE))
 
-    assert sorted(map(id, (one.row for one in judged))) == sorted(map(id, rows))
+    assert list(map(id, (one.row for one in judged))) == list(map(id, rows)), "not in the order given"
     seen = fit_rows(rows, GROUND, "labelled")
     assert {one.similarity for one in judged} != {one.similarity for one in judge(rows, seen, 0.35)}
 
 
 def test_a_row_far_from_all_others_does_not_vouch_for_itself():
     rows = _sample(40, 0.8, 0.5)
-    moved = [scored(2.0, None), *rows[1:]]
+    moved = [scored(1.0, None), *rows[1:]]
 
     judged = cross_validate(moved, GROUND, "labelled", np.random.default_rng(CHANCE))
 
-    (odd,) = [one for one in judged if one.row is moved[0]]
+    odd = judged[0]
     assert odd.accepted
-    assert odd.similarity > 0.9
+    assert odd.similarity > fit_rows(moved, GROUND, "labelled").similarity_of(1.0) + 0.005
 
 
 def test_each_capability_is_in_every_fold():
-    rows = _sample(FOLDS, 0.8, 0.5) + _sample(2 * FOLDS, 0.8, 0.5, REFUND)
+    inside = [scored(0.8, ORDER)] * FOLDS + [scored(0.8, REFUND, REFUND)] * 2 * FOLDS
+    wrong = [scored(0.7, REFUND, ORDER)] * FOLDS
+    outside = [scored(one, None) for one in np.linspace(0.3, 0.6, 3 * FOLDS).tolist()]
+    rows = [*inside, *wrong, *outside]
 
     judged = cross_validate(rows, GROUND, "labelled", np.random.default_rng(CHANCE))
 
-    places = [[one.row.wanted for one in judged].index(frozenset({name})) for name in (ORDER, REFUND)]
-    fold = len(rows) // FOLDS
-    assert all(place < fold for place in places)
+    # Of one score, so that a similarity tells the fold.
+    folds = [{one.similarity for one in judged[start:end]} for start, end in ((0, 5), (5, 15), (15, 20))]
+    assert [len(one) for one in folds] == [FOLDS] * 3
+    assert folds[0] == folds[1]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    ("count", "accepted"), [(LEAST_OF_ONE - 1, LEAST_OF_ONE - 1), (LEAST_OF_ONE, 0), (LEAST_OF_ONE + 1, 0)]
+)
+def test_a_floor_of_its_own_is_measured_in_every_fold_or_there_is_none(count, accepted, seed):
+    own = [scored(0.9, REFUND, REFUND)] * count + [scored(0.37, None, REFUND)] * count
+    wrong = [scored(0.9, REFUND, ORDER)] * 17
+    rows = [*own, *wrong, *_sample(200, 0.5, 0.2)]
+
+    judged = cross_validate(rows, GROUND, "labelled", np.random.default_rng(seed))
+
+    assert (REFUND in fit_rows(rows, GROUND, "labelled").floors) is (accepted == 0)
+    strangers = [one for one in judged if one.row.winner == REFUND and not one.row.wanted]
+    assert sum(one.accepted for one in strangers) == accepted
 
 
 def test_figures_are_what_eval_calls_them():

@@ -87,3 +87,12 @@ def test_each_text_counts_once_as_it_was_judged_last():
 )
 def test_any_of_those_asked_for_is_right(wanted, winner, is_right):
     assert Scored(wanted=frozenset(wanted), winner=winner, score=0.0).is_right is is_right
+
+
+def test_texts_that_differ_in_case_spaces_or_form_only_are_the_same():
+    rows = [row("Where  is it", ORDER), row("where is IT"), row("Cafe\u0301 open"), row("AN example", ORDER)]
+
+    chosen = choose_rows(rows, REGISTERED, {" an Example", "CAFÉ open"})
+
+    assert chosen.rows == (row("where is IT"),)
+    assert chosen.left_out == {"registered as an example": 2, "same text again": 1}

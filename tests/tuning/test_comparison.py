@@ -1,5 +1,7 @@
 """Many decisions at once: who moves, who is refused, and what is to be expected of the rest."""
 
+from dataclasses import replace
+
 import pytest
 
 from dispatcher.routing.decision import Outcome, Rejection, Weights
@@ -76,3 +78,17 @@ def test_what_does_not_come_out_as_recorded_is_counted_and_left_out():
     compared = compare(stored(impossible, REFUSED), Terms(), Terms())
 
     assert (compared.unexplained, len(compared.rows)) == (1, 1)
+
+
+def test_what_people_took_was_refused_by_the_floors():
+    with_people = replace(REFUSED, outcome=Outcome.HANDED_OFF)
+
+    compared = compare(stored(with_people), Terms(), Terms(similarity_floor=0.25))
+
+    assert compared.counts == {Change.ACCEPTED: 1}
+
+
+def test_what_people_would_go_on_getting_is_the_same():
+    with_people = replace(REFUSED, outcome=Outcome.HANDED_OFF)
+
+    assert compare(stored(with_people), Terms(), Terms(similarity_floor=0.4)).counts == {Change.SAME: 1}

@@ -108,3 +108,13 @@ def test_what_changed_is_told_draw_by_draw():
     assert (found["lost"], found["worst"]["lost"], found["changed"]["lost"]) == (0.2, 0.2, 0.0)
     assert (found["worst"]["top1"], found["changed"]["top1"]) == (0.5, -0.25)
     assert (found["far"], found["near"]) == (None, None)
+
+
+async def test_registered_texts_are_not_asked_but_counted(dataset):
+    known = replace(dataset.requests[0], text="ORDER status")
+    more = replace(dataset, requests=(*dataset.requests, known))
+
+    report = await drawn(more, size=3, draws=1)
+
+    assert report["registered_texts"] == 2
+    assert known not in draw_samples(more, DrawRules(size=3, draws=1))[0].rows

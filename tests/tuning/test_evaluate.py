@@ -142,3 +142,14 @@ async def test_a_state_is_drawn_for_every_agent_of_the_ranked_capabilities(datas
     assert (choice.is_right, choice.stays_right) == (True, True)
     assert choice.load in loads
     assert refused is None
+
+
+async def test_registered_texts_are_not_asked_but_counted(dataset):
+    first = dataset.requests[0]
+    known = [replace(first, text=text) for text in (WORDS["Order"][0].upper(), " I do  Order")]
+
+    report = await report_of(replace(dataset, requests=(*dataset.requests, *known)))
+
+    assert report["counts"]["top1"] == 12
+    assert report["counts"]["multi_exact"] == 1, "one of both messages is an example"
+    assert (report["registered_texts"], report["requests"]) == (3, 18)

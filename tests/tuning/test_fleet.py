@@ -1,7 +1,10 @@
 """Rows become agents in a live view in which nobody grows silent."""
 
+from dataclasses import replace
+
 import pytest
 
+from dispatcher.errors import ConfigurationError
 from dispatcher.identifiers import Capability
 from dispatcher.registry.agent import Liveness
 from dispatcher.tuning.dataset import read_dataset
@@ -55,3 +58,14 @@ async def test_time_stands_still():
     await clock.sleep(1000)
 
     assert clock.monotonic() == clock.monotonic() == 0
+
+
+def test_what_no_declaration_can_hold_is_one_sentence(rows):
+    name = Capability("order")
+    many = replace(rows[name], examples=tuple(f"secret {at}" for at in range(21)))
+
+    with pytest.raises(
+        ConfigurationError, match=r"'order' can't be declared: examples: .* at most 20"
+    ) as raised:
+        fleet({name: many})
+    assert "secret" not in raised.value.message

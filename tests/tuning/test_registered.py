@@ -1,7 +1,10 @@
 from dispatcher.identifiers import AgentId
 from dispatcher.protocol.declaration import CapabilityDeclaration, Declaration
 from dispatcher.registry.agent import Agent
-from dispatcher.tuning.registered import agent_rows
+from dispatcher.tuning.dataset import read_dataset
+from dispatcher.tuning.fleet import fleet
+from dispatcher.tuning.registered import agent_rows, texts_left_out
+from tests.tuning.sets import request, write
 
 
 def agent(name, *capabilities):
@@ -46,3 +49,29 @@ def test_no_more_descriptions_than_a_declaration_may_hold():
 
 def test_nothing_registered_is_no_agents():
     assert agent_rows([]) == []
+
+
+def test_no_more_examples_either_and_what_is_left_out_is_counted():
+    many = [
+        agent(name, ("refund", ["gives money back", f"by {name}"], [f"{name} {at}" for at in range(11)]))
+        for name in "abc"
+    ]
+
+    (row,) = agent_rows(many)
+
+    assert row["examples"] == [*(f"a {at}" for at in range(11)), *(f"b {at}" for at in range(9))]
+    assert texts_left_out(many) == 13
+    assert texts_left_out([*many, agent("d", ("refund", ["by d", "more"], ["a 0"]))]) == 13 + 2
+    assert texts_left_out(many[:1]) == 0
+
+
+def test_what_several_agents_declare_can_be_registered_again(tmp_path):
+    many = [
+        agent(name, ("refund", [f"by {name}"], [f"{name} {at}" for at in range(11)])) for name in "abcdef"
+    ]
+
+    folder = write(tmp_path, agents=agent_rows(many), eval=[request("refund me", "refund")])
+
+    (again,) = fleet(read_dataset(folder).agents).agents
+    (declared,) = again.declaration.capabilities
+    assert (len(declared.descriptions), len(declared.examples)) == (4, 20)

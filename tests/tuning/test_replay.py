@@ -206,3 +206,53 @@ def test_the_best_of_the_free_ones_wins(factors, weights):
         shares[0] * row.similarity + shares[1] * row.success + shares[2] * row.headroom for row in free
     )
     assert again.score == pytest.approx(min(best, 1.0))
+
+
+OWN_FLOOR = Calibration(
+    encoder_id="e",
+    registry_version=2,
+    kind="labelled",
+    floor=0.1,
+    curve=Curve(slope=10, intercept=-2),
+    floors={Capability("refund"): 0.5},
+)
+
+
+def test_a_near_capability_that_was_chosen_is_under_the_winners_floor():
+    near = decision(candidate("near", "exchange"), capability="exchange", winner=Capability("refund"))
+
+    again = decide_again(near, Terms(calibration=OWN_FLOOR))
+
+    assert (again.outcome, again.capability) == (Outcome.OUT_OF_SCOPE, "refund")
+    unstored = replace(near, winner=None)
+    assert decide_again(unstored, Terms(calibration=OWN_FLOOR)).agent_id == "near"
+
+
+def test_a_near_capability_without_a_grant_does_not_freeze_the_decision():
+    ungranted = candidate("other", "exchange", Rejection.NOT_GRANTED, success=1.0, headroom=1.0)
+    made = decision(BUSY_BUT_GOOD, IDLE, ungranted)
+
+    again = decide_again(made, Terms(weights=Weights(similarity=0.5, success=0.1, headroom=0.4)))
+
+    assert again.agent_id == "idle"
+
+
+def test_the_contrast_is_the_stored_one_where_the_best_candidate_was_cut():
+    assert contrast(decision(BUSY_BUT_GOOD, contrast=0.35)) == 0.35
+    assert contrast(decision(BUSY_BUT_GOOD, contrast=0.0)) == 0.0
+    assert contrast(decision(BUSY_BUT_GOOD)) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"outcome": Outcome.HANDED_OFF, "reason": "below_semantic_bar"},
+        {"outcome": Outcome.UNAVAILABLE, "reason": "offline", "refused_for": "below_scope_floor"},
+        {"outcome": Outcome.CLARIFY, "reason": "ambiguous"},
+    ],
+    ids=str,
+)
+def test_what_no_term_decided_stays(given):
+    made = decision(candidate("a", rejection=Rejection.BELOW_SCOPE_FLOOR), **given)
+
+    assert decide_again(made, Terms(similarity_floor=0.0, scope_floor=0.0)) == as_recorded(made)

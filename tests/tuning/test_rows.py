@@ -94,7 +94,7 @@ def test_a_request_wants_capabilities_or_nothing():
     ("row", "flaw"),
     [
         ({"text": "secret"}, "'agents' is missing"),
-        (request("secret", "order"), "'agents' names one that is not among the agents"),
+        (request("secret", "order"), "'agents' names 'order', which is not among the agents"),
         (request("secret") | {"agents": "Order"}, "'agents' must be a list"),
         (request("", "Order"), "'text' must be a text"),
         (request("secret", lang=3), "'lang' must be a text"),

@@ -1,5 +1,7 @@
 """How often a calibration in shadow would have decided otherwise."""
 
+from dataclasses import replace
+
 import pytest
 
 from dispatcher.dispatch.fallback import BELOW_BAR, REASON
@@ -77,3 +79,36 @@ def test_a_refusal_for_a_missing_grant_is_no_difference():
 
 def test_without_any_there_is_nothing_to_compare():
     assert compare_shadows([stored(accepted(None), 1)]) == []
+
+
+def test_what_the_fallback_capability_got_says_nothing_of_similarity():
+    got = replace(
+        refused(shadow(Outcome.OUT_OF_SCOPE, similarity=0.05), Outcome.SELECTED, REASON),
+        similarity=1.0,
+        refused_for=BELOW.value,
+    )
+    down = replace(got, outcome=Outcome.UNAVAILABLE, reason="offline", scope_score=0.4)
+
+    (alone,) = compare_shadows([stored(got, 1), stored(down, 2)])
+    (one,) = compare_shadows([stored(got, 1), stored(down, 2), stored(accepted(shadow(Outcome.SELECTED)), 3)])
+
+    assert (alone.similarity, alone.decisions) == (0.0, 2)
+    assert one.similarity == pytest.approx(0.1)
+    assert (one.refused, one.accepted) == ([], [])
+
+
+def test_what_a_bar_above_the_floors_refused_is_no_matter_of_calibration():
+    overruled = replace(refused(shadow(Outcome.SELECTED), Outcome.HANDED_OFF, BELOW_BAR), scope_score=0.2)
+
+    assert compare_shadows([stored(overruled, 1)]) == []
+
+
+def test_a_missing_grant_is_no_difference_whoever_got_it():
+    missing = Rejection.NOT_GRANTED.value
+    handed = accepted(shadow(Outcome.OUT_OF_SCOPE), reason=missing)
+    handed = replace(handed, outcome=Outcome.HANDED_OFF)
+    caught = accepted(shadow(Outcome.OUT_OF_SCOPE), reason=REASON, refused_for=missing)
+
+    (one,) = compare_shadows([stored(handed, 1), stored(caught, 2)])
+
+    assert (one.refused, one.accepted) == ([], [])

@@ -13,7 +13,7 @@ from dispatcher.dispatch.lifecycle.request import (
     Task,
     TaskStatus,
 )
-from dispatcher.dispatch.lifecycle.session import Session
+from dispatcher.dispatch.lifecycle.session import Question, Session
 from dispatcher.dispatch.lifecycle.transition import Draft
 from dispatcher.identifiers import CallerId, RequestId, TaskId, callers_key
 from dispatcher.intents.follow_up import topic_of
@@ -45,8 +45,9 @@ class Arrival:
     session: Session | None = None
     """The message's session as it was when the message was planned.
 
-    Its questions are answered now, and it keeps what was asked for.
+    Its questions are answered or over now but for `still_asked`, and it keeps what was asked for.
     """
+    still_asked: tuple[Question, ...] = ()
 
 
 def first_step(arrival: Arrival, now_ms: int, assigner: Assigner) -> Step:
@@ -54,7 +55,7 @@ def first_step(arrival: Arrival, now_ms: int, assigner: Assigner) -> Step:
     draft = Draft(new_state(arrival, now_ms, assigner), now_ms)
     if arrival.session is not None:
         if arrival.session.questions:
-            draft.ask(())
+            draft.ask_only(arrival.still_asked)
         draft.remember(_topic(arrival.plan))
     advance(draft, assigner)
     return draft.step()

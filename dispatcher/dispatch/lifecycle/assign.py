@@ -70,7 +70,7 @@ class Choose(Protocol):
         tried: frozenset[AgentId],
         inputs: Mapping[str, object] | None = None,
     ) -> Assignment:
-        """An agent in `tried` is chosen only where no other can be.
+        """An agent in `tried` is chosen only where no other can be, and of an opened task's capability.
 
         `inputs` are those of a task that does not have them yet, None stands for the task's own.
         """
@@ -228,10 +228,10 @@ class Assigner:
     ) -> None:
         decision = assignment.decision
         _keep(draft, task, decision, number=len(draft.attempts_of(task.task_id)) + 1)
-        # One agent that must not run it twice makes the whole task so.
+        # One agent that must not run it twice makes the whole task so. Its capability stays what an agent
+        # was asked for first: another one would be another thing done.
         idempotent = task.idempotent and assignment.idempotent
-        capability = decision.capability or task.capability
-        again = replace(task, capability=capability, score=decision.score, idempotent=idempotent)
+        again = replace(task, score=decision.score, idempotent=idempotent)
         self._attempt(draft, again, agent_id, assignment, delay_ms)
 
     def _is_long(self, assignment: Assignment) -> bool:

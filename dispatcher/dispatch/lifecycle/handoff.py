@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from dispatcher.dispatch.lifecycle.request import RequestState, Task
+from dispatcher.dispatch.lifecycle.request import RequestState, Task, TaskStatus
 from dispatcher.identifiers import CallerId, RequestId, TaskId
 from dispatcher.protocol.handoff import HandoffFrame, NearCapability
 from dispatcher.routing.decision import Outcome
@@ -21,6 +21,7 @@ class Handoff:
     """A part with a person. Times in milliseconds since the epoch by the database's clock, None: not yet.
 
     `published_ms` is when the broker confirmed its frame; None for ever where there is no broker.
+    `publish_error` says why its frame can't be published at all: it is in the list alone.
     """
 
     task_id: TaskId
@@ -31,6 +32,7 @@ class Handoff:
     environment: str
     handed_ms: int
     published_ms: int | None = None
+    publish_error: str | None = None
     answer: str | None = None
     answered_by: str | None = None
     answered_ms: int | None = None
@@ -42,6 +44,11 @@ class Handoff:
 
 
 NO_HANDOFFS: Mapping[TaskId, Handoff] = MappingProxyType({})
+
+
+def handed_over(state: RequestState) -> int:
+    """How many parts of the request are with people."""
+    return sum(task.status is TaskStatus.HANDED_OFF for task in state.tasks)
 
 
 def handoff_view(handoff: Handoff | None) -> Mapping[str, object]:

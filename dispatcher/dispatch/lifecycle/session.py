@@ -65,13 +65,18 @@ class Session:
         """The context as requests see it."""
         return {key: kept.value for key, kept in self.context.items() if kept.value is not None}
 
+    def texts_for(self, user_id: str | None) -> tuple[str, ...]:
+        """What was said, as far as this user may go on with it: nothing where another one said it."""
+        is_another = None not in {user_id, self.user_id} and user_id != self.user_id
+        return () if is_another else self.texts
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionChange:
     """What one step of a request does to its session, knowing the version it saw.
 
     `update` sets keys, null removes one. `questions` replaces what is asked, `text` is put behind what
-    was said; None leaves either.
+    was said; None leaves either. `asked` is put before what is asked then.
     """
 
     caller: CallerId
@@ -80,6 +85,7 @@ class SessionChange:
     seen_version: int
     update: Mapping[str, object] = field(default_factory=dict)
     questions: tuple[Question, ...] | None = None
+    asked: tuple[Question, ...] = ()
     text: str | None = None
 
 
@@ -105,14 +111,14 @@ def apply(session: Session, change: SessionChange) -> Applied:
         if value is not None or key in context
     }
     too_large = bool(taken) and not _fits(context)
-    questions = session.questions if change.questions is None else change.questions[:MAX_QUESTIONS]
+    questions = session.questions if change.questions is None else change.questions
     after = replace(
         session,
         version=version,
         user_id=change.user_id or session.user_id,
         context=session.context if too_large else _without_old_removals(context),
-        questions=questions,
-        texts=session.texts if change.text is None else (*session.texts, change.text)[-MAX_TEXTS:],
+        questions=(*change.asked, *questions)[:MAX_QUESTIONS],
+        texts=_texts(session, change),
     )
     return Applied(session=after, conflicts=conflicts, too_large=too_large)
 
@@ -147,6 +153,11 @@ def _which(task: Task, intent: Intent) -> Question | None:
         return None
     first, similarity = options[0]
     return Question(capability=first, text=intent.text, similarity=similarity, options=options)
+
+
+def _texts(session: Session, change: SessionChange) -> tuple[str, ...]:
+    before = session.texts_for(change.user_id)
+    return before if change.text is None else (*before, change.text)[-MAX_TEXTS:]
 
 
 def _is_newer(session: Session, key: str, seen_version: int) -> bool:

@@ -79,6 +79,7 @@ class Draft:
         self._handoffs: tuple[HandoffRecord, ...] = ()
         self._context_update: dict[str, object] = {}
         self._questions: tuple[Question, ...] | None = None
+        self._asked: tuple[Question, ...] = ()
         self._text: str | None = None
 
     @property
@@ -167,9 +168,13 @@ class Draft:
         """Change the session's context; where there is no session, nothing is remembered."""
         self._context_update.update(update)
 
-    def ask(self, questions: Sequence[Question]) -> None:
+    def ask_only(self, questions: Sequence[Question]) -> None:
         """Replace what the session's next message is asked to answer."""
         self._questions = tuple(questions)
+
+    def ask(self, questions: Sequence[Question]) -> None:
+        """Ask this too; what is asked last comes first."""
+        self._asked = (*questions, *self._asked)
 
     def remember(self, text: str | None) -> None:
         """Have the session's next messages find this text; None says nothing."""
@@ -208,7 +213,8 @@ class Draft:
 
     def _session_change(self) -> SessionChange | None:
         request = self._request
-        is_changed = self._context_update or self._questions is not None or self._text is not None
+        is_asked = self._asked or self._questions is not None
+        is_changed = self._context_update or is_asked or self._text is not None
         if request.session_id is None or not is_changed:
             return None
         return SessionChange(
@@ -218,6 +224,7 @@ class Draft:
             seen_version=request.session_version or 0,
             update=self._context_update,
             questions=self._questions,
+            asked=self._asked,
             text=self._text,
         )
 

@@ -1,12 +1,23 @@
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
 from dispatcher.clock import SystemClock
+from dispatcher.routing.background import contrast_digest
+from dispatcher.routing.batcher import BatchingEncoder
+from dispatcher.routing.calibration_book import CalibrationBook
+from dispatcher.routing.hashing_encoder import HashingEncoder
+from dispatcher.routing.index import ExactIndex
+from dispatcher.routing.reindex import ReindexingRouter
+from dispatcher.routing.router import Router
+from dispatcher.routing.rules import RoutingRules
+from dispatcher.store.calibrations import SqlCalibrations
 from dispatcher.store.engine import Database, open_engine
 from dispatcher.store.ledger import SqlLedger
 from dispatcher.store.schema import upgrade
+from tests.conformance.store.replicas import Replica
+from tests.routing.conftest import MemoryDirectory
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
@@ -41,3 +52,47 @@ async def shared_postgres(postgres_url: str) -> str:
     """A PostgreSQL database with the schema, for tests with several replicas."""
     await upgrade(postgres_url)
     return postgres_url
+
+
+@pytest.fixture
+async def other_database(ledger_url: str) -> AsyncIterator[Database]:
+    async with open_engine(ledger_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def encoder():
+    batching = BatchingEncoder(HashingEncoder())
+    yield batching
+    batching.close()
+
+
+@pytest.fixture
+def replica_of(encoder):
+    def build(database: Database) -> Replica:
+        router = ReindexingRouter(
+            lambda chosen: Router(
+                encoder=chosen,
+                directory=MemoryDirectory(),
+                make_index=ExactIndex,
+                rules=RoutingRules(),
+                clock=SystemClock(),
+            ),
+            encoder,
+        )
+        store = SqlCalibrations(database)
+        return Replica(
+            router=router, store=store, book=CalibrationBook(store, router, contrast=contrast_digest())
+        )
+
+    return build
+
+
+@pytest.fixture
+def one(replica_of: Callable[[Database], Replica], database: Database) -> Replica:
+    return replica_of(database)
+
+
+@pytest.fixture
+def other(replica_of: Callable[[Database], Replica], other_database: Database) -> Replica:
+    return replica_of(other_database)

@@ -5,15 +5,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import update
 
 from dispatcher.errors import RequestError
 from dispatcher.identifiers import Capability
 from dispatcher.routing.calibration import Calibration
 from dispatcher.routing.calibration_record import Recorded
 from dispatcher.routing.curve import Curve
-from dispatcher.routing.stored_calibration import DISPATCHER, InUse, Made, Mark, State, Wanted
+from dispatcher.routing.stored_calibration import DISPATCHER, InUse, Made, Mark, State, Unreadable, Wanted
 from dispatcher.store.calibrations import SUPERSEDED_KEPT, SqlCalibrations
 from dispatcher.store.engine import Database, open_engine
+from dispatcher.store.tables import calibrations
 
 OWN = Calibration(
     encoder_id="e", registry_version=3, kind="self", floor=0.2, curve=Curve(slope=10.0, intercept=-2.0)
@@ -195,3 +197,80 @@ async def test_a_newer_proposal_retires_the_dispatchers_older_ones_only(store: S
     await store.propose_once(own(4))
 
     assert await _states(store) == [(1, "proposed"), (2, "retired"), (3, "proposed")]
+
+
+async def test_of_many_proposals_as_many_are_kept_as_of_what_was_in_force(store: SqlCalibrations):
+    for version in range(SUPERSEDED_KEPT + 5):
+        await store.propose_once(own(version))
+
+    states = dict(await _states(store))
+
+    assert states.pop(SUPERSEDED_KEPT + 5) == "proposed"
+    assert (set(states.values()), len(states)) == ({"retired"}, SUPERSEDED_KEPT)
+
+
+async def _make_unreadable(database: Database, number: int) -> None:
+    async with database.writing() as connection:
+        later = {"form": 2, "registry_version": 3, "kind": "self"}
+        which = calibrations.c.number == number
+        await connection.execute(update(calibrations).where(which).values(document=later))
+
+
+@pytest.mark.parametrize("state", [State.PROPOSED, State.RETIRED])
+async def test_one_of_a_later_form_stops_no_proposal_and_is_listed(
+    store: SqlCalibrations, database: Database, state: State
+):
+    await store.propose_once(own())
+    if state is State.RETIRED:
+        await _change(store, 1, state)
+    await _make_unreadable(database, 1)
+
+    await store.propose_once(own())
+
+    newer, unreadable = await store.list(100)
+    assert (newer.number, newer.state) == (2, State.PROPOSED)
+    assert isinstance(unreadable, Unreadable)
+    assert (unreadable.number, unreadable.encoder_id, unreadable.origin) == (1, "e", "self")
+    assert (unreadable.state, unreadable.made_by, unreadable.held) == (state, DISPATCHER, False)
+
+
+async def test_going_back_by_way_of_the_shadow_holds(store: SqlCalibrations):
+    await store.supersede(None, own(3))
+    await store.supersede(1, own(4))
+
+    await _change(store, 1, State.SHADOW)
+    back = await _change(store, 1, State.IN_FORCE)
+
+    assert (back.state, back.held) == (State.IN_FORCE, True)
+    assert not await store.supersede(1, own(5))
+    assert await _states(store) == [(1, "in_force"), (2, "retired")]
+
+
+async def test_the_newest_proposal_of_the_dispatcher_is_approved_by_way_of_the_shadow_too(
+    store: SqlCalibrations, database: Database
+):
+    await store.propose_once(own(9))
+    await _make_unreadable(database, 1)
+    await store.supersede(None, own(3))
+    await store.propose_once(own(4))
+    await store.propose(made(replace(OWN, registry_version=5)))
+
+    await _change(store, 3, State.SHADOW)
+    approved = await _change(store, 3, State.IN_FORCE)
+
+    assert (approved.state, approved.held) == (State.IN_FORCE, False)
+
+
+async def test_a_self_calibration_that_a_person_proposed_is_held(store: SqlCalibrations):
+    await store.propose(made(OWN))
+
+    assert (await _change(store, 1, State.IN_FORCE)).held
+
+
+async def test_using_one_that_is_in_force_by_itself_holds_it(store: SqlCalibrations):
+    await store.supersede(None, own(3))
+
+    used = await _change(store, 1, State.IN_FORCE)
+
+    assert (used.held, used.changed_by) == (True, "admin")
+    assert await store.marks("e") == (Mark(1, State.IN_FORCE, held=True),)

@@ -2,135 +2,28 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import update
 
 from dispatcher.assembly.running import open_dispatcher
-from dispatcher.clock import SystemClock
-from dispatcher.identifiers import AgentId, Capability
-from dispatcher.registry.agent import Agent
+from dispatcher.identifiers import AgentId
 from dispatcher.routing.background import contrast_digest
-from dispatcher.routing.batcher import BatchingEncoder
-from dispatcher.routing.calibration import Calibration
-from dispatcher.routing.calibration_book import CalibrationBook
 from dispatcher.routing.calibration_record import Recorded
-from dispatcher.routing.curve import Curve
-from dispatcher.routing.hashing_encoder import HashingEncoder
-from dispatcher.routing.index import ExactIndex
-from dispatcher.routing.reindex import ReindexingRouter
-from dispatcher.routing.router import Router
-from dispatcher.routing.rules import RoutingRules
-from dispatcher.routing.stored_calibration import DISPATCHER, Made, Mark, State, Wanted
+from dispatcher.routing.stored_calibration import (
+    DISPATCHER,
+    Made,
+    Mark,
+    State,
+    Wanted,
+)
 from dispatcher.settings import load_settings
-from dispatcher.store.calibrations import SqlCalibrations
-from dispatcher.store.engine import Database, open_engine
+from dispatcher.store.engine import Database
 from dispatcher.store.tables import calibrations
-from tests.routing.conftest import MemoryDirectory, build_agent, build_capability
-
-GOOD = build_agent(
-    "g",
-    build_capability(
-        "parcel",
-        "tracks the parcel",
-        "where is the parcel",
-        "the parcel is late",
-        "my parcel tracking",
-        "parcel tracking please",
-    ),
-)
-MORE = build_agent(
-    "m", build_capability("refund", "pays the refund", "I want a refund", "refund me", "where is my refund")
-)
-VAGUE = build_agent("v", build_capability("vague", "x", "what", "how", "who", "why"))
-VAGUER = build_agent(
-    "w", build_capability("vaguer", "the what", "how do I do it", "what is the thing", "who is that")
-)
-ENCODER = HashingEncoder.encoder_id
-LABELLED = Calibration(
-    encoder_id=ENCODER,
-    registry_version=1,
-    kind="labelled",
-    floor=0.05,
-    curve=Curve(slope=20.0, intercept=-1.0),
-    floors={Capability("refund"): 0.9},
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Replica:
-    """A router with its book."""
-
-    router: ReindexingRouter
-    book: CalibrationBook
-    store: SqlCalibrations
-
-    async def sync(self, agents: Sequence[Agent], version: int) -> None:
-        await self.router.sync(agents, version)
-        await self.book.look()
-
-    @property
-    def used(self) -> Calibration:
-        assert self.router.calibration is not None
-        return self.router.calibration
-
-    async def states(self) -> Sequence[tuple[int, str, str]]:
-        found = reversed(await self.store.list(100))
-        return [(one.number, one.origin, one.state.value) for one in found]
-
-    async def change(self, number: int, state: State) -> None:
-        await self.store.change(Wanted(number=number, state=state, by="admin"), self.book.in_use)
-
-    async def propose(self, calibration: Calibration, contrast: str = contrast_digest()) -> int:
-        recorded = Recorded(calibration=calibration, contrast=contrast)
-        return await self.store.propose(Made(recorded=recorded, made_by="admin"))
-
-
-@pytest.fixture
-async def other_database(ledger_url: str) -> AsyncIterator[Database]:
-    async with open_engine(ledger_url) as opened:
-        yield opened
-
-
-@pytest.fixture
-def encoder():
-    batching = BatchingEncoder(HashingEncoder())
-    yield batching
-    batching.close()
-
-
-@pytest.fixture
-def replica_of(encoder):
-    def build(database: Database) -> Replica:
-        router = ReindexingRouter(
-            lambda chosen: Router(
-                encoder=chosen,
-                directory=MemoryDirectory(),
-                make_index=ExactIndex,
-                rules=RoutingRules(),
-                clock=SystemClock(),
-            ),
-            encoder,
-        )
-        store = SqlCalibrations(database)
-        return Replica(
-            router=router, store=store, book=CalibrationBook(store, router, contrast=contrast_digest())
-        )
-
-    return build
-
-
-@pytest.fixture
-def one(replica_of: Callable[[Database], Replica], database: Database) -> Replica:
-    return replica_of(database)
-
-
-@pytest.fixture
-def other(replica_of: Callable[[Database], Replica], other_database: Database) -> Replica:
-    return replica_of(other_database)
+from tests.conformance.store.replicas import ENCODER, GOOD, LABELLED, MORE, VAGUE, VAGUER
 
 
 async def test_a_registrys_own_calibration_is_stored_once_and_a_later_replica_takes_it(one, other):
@@ -185,7 +78,8 @@ async def test_one_that_waits_is_proposed_once_and_approved_for_all(one, other):
     assert await one.states() == [(1, "self", "retired"), (2, "self", "in_force")]
     assert one.used == other.used
     assert one.used.registry_version == 2
-    assert one.router.pending_calibration is None
+    assert one.router.fitted is not None
+    assert one.router.fitted.pending is None
     await one.sync([GOOD], 3)
     assert (await one.states())[-1] == (3, "self", "in_force")
 
@@ -286,26 +180,6 @@ async def test_one_in_shadow_is_asked_and_nothing_follows_from_it(one, other):
     await one.change(number, State.RETIRED)
     await other.book.look()
     assert (await other.router.rank(["where is my parcel"])) == (before,)
-
-
-async def test_after_a_change_of_the_encoder_its_own_calibrations_count(one, encoder):
-    class Renamed:
-        encoder_id, dimensions, encode = "renamed", encoder.dimensions, encoder.encode
-
-    await one.sync([GOOD], 1)
-    await one.change(await one.propose(LABELLED), State.IN_FORCE)
-    await one.book.look()
-    await one.change(1, State.RETIRED)
-
-    await one.router.change_encoder(Renamed())
-    await one.book.look()
-
-    assert one.used.encoder_id == "renamed"
-    assert await one.states() == [
-        (1, "self", "retired"),
-        (2, "labelled", "in_force"),
-        (3, "self", "in_force"),
-    ]
 
 
 class Followed(logging.Handler):

@@ -32,7 +32,8 @@ def test_independent_intents_all_get_their_first_attempt_at_once() -> None:
     assert all(a.claimed_by == "r1" and a.claimed_until_ms == NOW + 10_000 for a in state.attempts)
 
 
-def test_an_agent_of_a_near_capability_is_asked_for_its_own() -> None:
+def test_an_agent_of_a_near_capability_is_asked_for_its_own_and_no_other_is_after_it() -> None:
+    """Two capabilities asked for would be two things done."""
     near = Agents("a", "b")
     near.capability = QUOTE
     by = assigner(near)
@@ -41,7 +42,8 @@ def test_an_agent_of_a_near_capability_is_asked_for_its_own() -> None:
     near.capability = ORDER
     again = move_on(state, NOW, newest(state), by).state
 
-    assert (task_of(state).capability, task_of(again).capability) == (QUOTE, ORDER)
+    assert (newest(again).number, newest(again).agent_id) == (2, "b")
+    assert (task_of(state).capability, task_of(again).capability) == (QUOTE, QUOTE)
 
 
 def test_work_for_a_full_agent_stays_unclaimed_in_the_ledger() -> None:

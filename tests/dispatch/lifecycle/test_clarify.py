@@ -100,8 +100,7 @@ def test_the_session_remembers_the_text_and_the_options() -> None:
     change = asked(intent(0, inputs={"order_number": "A1"})).session
 
     assert change is not None
-    assert change.questions is not None
-    (question,) = change.questions
+    (question,) = change.asked
     assert (question.text, question.options) == ("wish 0", ((ORDER, 0.9), (QUOTE, 0.8)))
     assert (question.capability, question.inputs) == (ORDER, {})
 

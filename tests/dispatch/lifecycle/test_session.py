@@ -109,6 +109,16 @@ def test_questions_are_replaced_or_left() -> None:
     assert apply(asked, change(1, questions=())).session.questions == ()
 
 
+def test_what_is_asked_last_comes_before_what_is_still_asked() -> None:
+    new = replace(QUESTION, text="and this")
+    asked = apply(EMPTY, change(questions=(QUESTION,))).session
+
+    assert apply(asked, change(1, asked=(new,))).session.questions == (new, QUESTION)
+    assert apply(asked, change(1, questions=(), asked=(new,))).session.questions == (new,)
+    full = apply(EMPTY, change(questions=(QUESTION,) * MAX_QUESTIONS)).session
+    assert apply(full, change(1, asked=(new,))).session.questions == (new, *full.questions[:-1])
+
+
 def test_of_what_was_said_the_latest_is_known() -> None:
     session = EMPTY
     for number in range(MAX_TEXTS + 1):
@@ -116,6 +126,27 @@ def test_of_what_was_said_the_latest_is_known() -> None:
 
     assert session.texts == tuple(str(number) for number in range(1, MAX_TEXTS + 1))
     assert apply(session, change(update={"city": "上海"})).session.texts == session.texts
+
+
+@pytest.mark.parametrize(
+    ("users", "texts"),
+    [
+        (("a", "a"), ("one", "two")),
+        (("a", "b"), ("two",)),
+        (("a", None), ("one", "two")),
+        ((None, "b"), ("one", "two")),
+        ((None, None), ("one", "two")),
+    ],
+)
+def test_another_user_does_not_go_on_with_what_was_said(
+    users: tuple[str | None, str | None], texts: tuple[str, ...]
+) -> None:
+    first, second = users
+    session = apply(EMPTY, change(user_id=first, text="one")).session
+
+    assert session.texts_for(second) == texts[:-1]
+    assert apply(session, change(1, user_id=second, text="two")).session.texts == texts
+    assert apply(session, change(1, user_id=second)).session.texts == texts[:-1]
 
 
 def test_missing_inputs_and_what_an_agent_asks_for_become_questions() -> None:
@@ -157,7 +188,20 @@ def test_a_request_that_ends_with_questions_leaves_them_to_its_session() -> None
     assert step.state.request.session_version == 3
     assert step.session is not None
     assert (step.session.seen_version, step.session.user_id) == (3, "u1")
-    assert [q.fields for q in step.session.questions or ()] == [("order_number",)]
+    assert step.session.questions == ()
+    assert [q.fields for q in step.session.asked] == [("order_number",)]
+
+
+def test_an_answer_leaves_the_other_questions() -> None:
+    other = replace(QUESTION, text="the other")
+    message = ChatMessage(message="A1", environment="production", session_id="s1")
+    asked = replace(EMPTY, questions=(QUESTION, other))
+    planned = replace(arrival(), message=message, session=asked, still_asked=(other,))
+
+    step = first_step(planned, NOW, assigner())
+
+    assert step.session is not None
+    assert step.session.questions == (other,)
 
 
 def test_a_message_takes_the_questions_before_it_away() -> None:
