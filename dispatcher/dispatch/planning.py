@@ -146,7 +146,7 @@ class Planner:
         if piece is None or piece.antecedent is None:
             return None
         alone, together = await self.router.rank([message.message, piece.ranked])
-        if not is_continued(span_rank(alone), span_rank(together)):
+        if not is_continued(message.message, span_rank(alone), span_rank(together)):
             return None
         earlier = piece.antecedent.text
         named = named_before(earlier, self._read_today(earlier, message.language).entities)

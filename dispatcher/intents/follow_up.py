@@ -21,6 +21,8 @@ _BARE = frozenset({EntityKind.ORDER_NUMBER})
 
 ELLIPTIC_CHARACTERS = 40
 """A longer message says itself what it is about."""
+LIKELY = 0.5
+"""Similarity from which a capability is more likely right than not."""
 REMEMBERED_CHARACTERS = 240
 """Of an earlier text, its end; see `DecomposeRules.ranked_characters`."""
 _ELLIPTIC = re.compile(
@@ -31,6 +33,8 @@ _ELLIPTIC = re.compile(
     r"|^(?:in|on|at|for|with|by|tomorrow|today|tonight)\b\s*(?:\S+\s*){0,3}$"
 )
 """Questions and additions that lack their object."""
+_ADDING = re.compile(r"^(?:那|那么)?[^，,。]{1,5}呢[?？]?$|^(?:and|or|what about|how about)\s")
+"""Those among them that name a thing of their own."""
 _NAMING = frozenset({EntityKind.ORDER_NUMBER, EntityKind.PHONE})
 """Kinds that mean the same in a later message. "Yesterday" doesn't, and an amount is seldom meant twice."""
 _ABOUT_US = re.compile(r"[你您](?:是|叫|好|在)|\bare you\b|\byour name\b")
@@ -87,9 +91,18 @@ def is_elliptic(message: str) -> bool:
     return is_leaning(words) or _ELLIPTIC.search(words) is not None
 
 
-def is_continued(alone: SpanRank, together: SpanRank) -> bool:
-    """Whether the message means what it means behind the earlier text, by the ranks of both."""
-    return together.in_scope and (not alone.in_scope or together.similarity > alone.similarity)
+def is_continued(message: str, alone: SpanRank, together: SpanRank) -> bool:
+    """Whether the message means what it means behind the earlier text, by the ranks of both.
+
+    A message that names something ("what about a refund", "白色呢") and more likely than not asks for
+    another capability by itself begins a topic of its own: the earlier text makes any two rank well.
+    """
+    if not together.in_scope:
+        return False
+    names_another = alone.capability != together.capability and _ADDING.search(message.strip().lower())
+    if names_another and alone.in_scope and alone.similarity >= LIKELY:
+        return False
+    return not alone.in_scope or together.similarity > alone.similarity
 
 
 def fill(

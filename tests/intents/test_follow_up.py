@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -178,16 +179,28 @@ def _rank(similarity: float, *, in_scope: bool = True) -> SpanRank:
 
 
 def test_what_ranks_better_with_the_earlier_text_goes_on_with_it() -> None:
-    assert is_continued(_rank(0.2, in_scope=False), _rank(0.1))
-    assert is_continued(_rank(0.8), _rank(0.9))
-    assert not is_continued(_rank(0.9), _rank(0.8))
-    assert not is_continued(_rank(0.2, in_scope=False), _rank(0.9, in_scope=False))
+    assert is_continued("能修吗", _rank(0.2, in_scope=False), _rank(0.1))
+    assert is_continued("能修吗", _rank(0.8), _rank(0.9))
+    assert not is_continued("能修吗", _rank(0.9), _rank(0.8))
+    assert not is_continued("能修吗", _rank(0.2, in_scope=False), _rank(0.9, in_scope=False))
+
+
+@pytest.mark.parametrize("message", ["what about a refund", "And the refund?", "那退款呢"])
+def test_a_message_that_names_a_thing_of_its_own_begins_a_topic(message: str) -> None:
+    order = replace(_rank(0.9), capability=Capability("order"))
+    sure, unsure = _rank(0.6), _rank(0.4)
+
+    assert not is_continued(message, sure, order)
+    assert is_continued(message, unsure, order)
+    assert is_continued(message, sure, _rank(0.9))
+    assert is_continued("when will it arrive", sure, order)
 
 
 @pytest.mark.parametrize(
     ("before", "message", "capability"),
     [
         ("我的耳机坏了", "能修吗", "exchange_repair"),
+        ("where is my order", "what about a refund", "refund"),
         ("我的耳机坏了", "怎么退", "refund"),
         ("有没有优惠", "能叠加吗", "promo_calc"),
         ("黑色XL有货吗", "白色呢", "inventory"),
@@ -202,6 +215,6 @@ async def test_an_elliptic_message_is_routed_by_what_was_said_before(routed, bef
 
     ranker = await routed("shopdesk")
     alone, joined = await ranker([message, together])
-    used = joined if is_continued(alone, joined) else alone
+    used = joined if is_continued(message, alone, joined) else alone
 
     assert (used.capability, used.in_scope) == (capability, True)
