@@ -92,7 +92,7 @@ async def test_every_registry_of_two_taken_together_does(measure, data_agents):
 
 async def test_registries_of_four_taken_together_do(measure, data_agents):
     every = combinations(data_agents("shopdesk"), 4)
-    fours = [await measure("shopdesk", four) for four in islice(every, 0, None, 97)]
+    fours = [await measure("shopdesk", four) for four in islice(every, 0, None, 291)]
 
     total = sum(fours, NOTHING)
 
