@@ -27,9 +27,9 @@ from dispatcher.routing.stored_calibration import (
 )
 from dispatcher.settings import Settings, load_settings
 from dispatcher.store.calibrations import SqlCalibrations
-from dispatcher.tuning.decision_log import Entry
-from dispatcher.tuning.replay import Stored as Decided
-from dispatcher.tuning.shadow_log import Differing, ShadowComparison, compare_shadows
+from dispatcher.tuning.decisions.decision_log import Entry
+from dispatcher.tuning.decisions.replay import Stored as Decided
+from dispatcher.tuning.decisions.shadow_log import Differing, ShadowComparison, compare_shadows
 
 SHOWN = 20
 """Differing decisions in the table; `--json` has all of them."""

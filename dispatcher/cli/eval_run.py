@@ -22,11 +22,11 @@ from dispatcher.routing.embedder import Embedder
 from dispatcher.routing.faiss_index import FaissIndex
 from dispatcher.routing.index import ExactIndex
 from dispatcher.settings import Settings, load_settings
-from dispatcher.tuning.asking import Tell
-from dispatcher.tuning.dataset import Dataset, read_dataset
-from dispatcher.tuning.draws import DrawRules, draw, draw_samples
-from dispatcher.tuning.evaluate import evaluate
-from dispatcher.tuning.product import Product
+from dispatcher.tuning.basis.dataset import Dataset, read_dataset
+from dispatcher.tuning.basis.product import Product
+from dispatcher.tuning.evaluation.asking import Tell
+from dispatcher.tuning.evaluation.draws import DrawRules, draw, draw_samples
+from dispatcher.tuning.evaluation.evaluate import evaluate
 
 UNUSABLE = 2
 """Exit status where what was given can't be used."""

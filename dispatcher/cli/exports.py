@@ -18,10 +18,10 @@ from dispatcher.dispatch.fallback import refused_by_floors
 from dispatcher.errors import ConfigurationError
 from dispatcher.settings import load_settings
 from dispatcher.store.agents import SqlAgents
-from dispatcher.tuning.decision_log import Entry, entry_line
-from dispatcher.tuning.gaps import encode_in_pieces, even_sample, find_gaps
-from dispatcher.tuning.labels import Label, Unsure, labels, unsure
-from dispatcher.tuning.registered import agent_rows, texts_left_out
+from dispatcher.tuning.basis.registered import agent_rows, texts_left_out
+from dispatcher.tuning.decisions.decision_log import Entry, entry_line
+from dispatcher.tuning.decisions.gaps import encode_in_pieces, even_sample, find_gaps
+from dispatcher.tuning.decisions.labels import Label, Unsure, labels, unsure
 
 
 async def export(config: Path | None, *, period: tuple[str, str], out: Path, as_parquet: bool) -> None:
@@ -119,7 +119,7 @@ async def _write_lines(decided: AsyncIterator[Entry], file: IO[bytes]) -> int:
 
 async def _write_parquet(decided: AsyncIterator[Entry], file: IO[bytes]) -> int:
     try:
-        from dispatcher.tuning.frame import write_parquet
+        from dispatcher.tuning.analysis.frame import write_parquet
     except ImportError:
         raise ConfigurationError(
             "Parquet needs the extra `notebooks`; --format jsonl needs nothing"

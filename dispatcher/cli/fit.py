@@ -30,12 +30,12 @@ from dispatcher.settings import Settings, load_settings
 from dispatcher.store.agents import SqlAgents
 from dispatcher.store.calibrations import SqlCalibrations
 from dispatcher.store.engine import Database
-from dispatcher.tuning.calibration_rows import Chosen, choose_rows, of_labels, read_labelled
-from dispatcher.tuning.fit_report import FitReport, measured
-from dispatcher.tuning.labels import labels
-from dispatcher.tuning.product import Product, encoding
-from dispatcher.tuning.rows import RequestRow
-from dispatcher.tuning.scored_registry import ScoredRegistry, scored_registry
+from dispatcher.tuning.basis.product import Product, encoding
+from dispatcher.tuning.basis.rows import RequestRow
+from dispatcher.tuning.decisions.labels import labels
+from dispatcher.tuning.fitting.calibration_rows import Chosen, choose_rows, of_labels, read_labelled
+from dispatcher.tuning.fitting.fit_report import FitReport, measured
+from dispatcher.tuning.fitting.scored_registry import ScoredRegistry, scored_registry
 
 
 async def run(options: FitOptions) -> None:

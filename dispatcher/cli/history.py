@@ -9,8 +9,8 @@ from dispatcher.clock import SystemClock
 from dispatcher.settings import Settings
 from dispatcher.store.engine import Database
 from dispatcher.store.history import Past, judged_decisions, past_decisions
-from dispatcher.tuning.decision_log import Entry
-from dispatcher.tuning.replay import Stored
+from dispatcher.tuning.decisions.decision_log import Entry
+from dispatcher.tuning.decisions.replay import Stored
 
 
 def entry_of(past: Past) -> Entry:

@@ -16,10 +16,10 @@ from dispatcher.routing.calibration import Calibration
 from dispatcher.routing.decision import Weights
 from dispatcher.settings import Settings, load_settings
 from dispatcher.store.calibrations import SqlCalibrations
-from dispatcher.tuning.comparison import Change, Comparison, Expectation, compare, where
-from dispatcher.tuning.decision_log import Entry, read_entries
-from dispatcher.tuning.replay import Terms
-from dispatcher.tuning.terms import change_terms
+from dispatcher.tuning.decisions.comparison import Change, Comparison, Expectation, compare, where
+from dispatcher.tuning.decisions.decision_log import Entry, read_entries
+from dispatcher.tuning.decisions.replay import Terms
+from dispatcher.tuning.decisions.terms import change_terms
 
 SHOWN = 20
 """Changed requests in the table; `--json` has all of them."""

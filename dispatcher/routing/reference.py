@@ -47,7 +47,7 @@ def load_reference(encoder_id: str) -> Reference | None:
 
 
 def parse_reference(document: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]) -> Reference:
-    """Read the document that `dispatcher.tuning.reference_rows` writes."""
+    """Read the document that `dispatcher.tuning.fitting.reference_rows` writes."""
     sizes = {
         int(size): ReferenceSize(**{name: np.asarray(table[name]) for name in ("right", "wrong", "outside")})
         for size, table in document["sizes"].items()

@@ -9,7 +9,7 @@ import pytest
 
 from dispatcher.cli.period import read_time
 from dispatcher.errors import ConfigurationError
-from dispatcher.tuning.decision_log import read_entries
+from dispatcher.tuning.decisions.decision_log import read_entries
 from tests.scenario.program import Program, dispatcher, run
 
 NOW = datetime(2026, 11, 8, 12, 0, tzinfo=UTC)

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from dispatcher.tuning.dataset import read_dataset
+from dispatcher.tuning.basis.dataset import read_dataset
 from tests.comparison.material import write_material
 from tests.comparison.ours import OurSide, our_side
 from tests.comparison.report import conclude, table

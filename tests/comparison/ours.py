@@ -16,13 +16,13 @@ from dispatcher.routing.batcher import BatchingEncoder
 from dispatcher.routing.faiss_index import FaissIndex
 from dispatcher.routing.index import ExactIndex
 from dispatcher.settings import Settings, load_settings
-from dispatcher.tuning.asking import rank_all, verdict
-from dispatcher.tuning.dataset import Dataset
-from dispatcher.tuning.fleet import fleet
-from dispatcher.tuning.product import Product, Registry, encoding, register
-from dispatcher.tuning.rows import AgentRow
-from dispatcher.tuning.verdict import Verdict
-from dispatcher.tuning.versions import versions
+from dispatcher.tuning.basis.dataset import Dataset
+from dispatcher.tuning.basis.fleet import fleet
+from dispatcher.tuning.basis.product import Product, Registry, encoding, register
+from dispatcher.tuning.basis.rows import AgentRow
+from dispatcher.tuning.basis.versions import versions
+from dispatcher.tuning.evaluation.asking import rank_all, verdict
+from dispatcher.tuning.evaluation.verdict import Verdict
 from tests.comparison.figures import fitting_half
 from tests.comparison.material import Material, Route, Row, all_texts
 from tests.comparison.sample import WARM

@@ -14,7 +14,7 @@ def renew() -> None:
     """Raises CalledProcessError where something can't be made; decisions are replaced only by whole ones."""
     data = NOTEBOOKS / "data"
     made = subprocess.run(
-        (sys.executable, "-m", "dispatcher.tuning.sample_week", str(data / "shopdesk")),
+        (sys.executable, "-m", "dispatcher.tuning.analysis.sample_week", str(data / "shopdesk")),
         check=True,
         stdout=subprocess.PIPE,
     )

@@ -4,8 +4,8 @@ from typing import Any
 
 from dispatcher.identifiers import RequestId
 from dispatcher.routing.decision import Candidate, Decision, Outcome, Rejection, Weights
-from dispatcher.tuning.decision_log import Entry
-from dispatcher.tuning.replay import Stored
+from dispatcher.tuning.decisions.decision_log import Entry
+from dispatcher.tuning.decisions.replay import Stored
 
 
 def candidate(agent="a", capability="refund", rejection=None, **factors) -> Candidate:

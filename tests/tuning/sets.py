@@ -11,7 +11,7 @@ from dispatcher.routing.embedder import Embedder, Vectors
 from dispatcher.routing.hashing_encoder import HashingEncoder
 from dispatcher.routing.index import ExactIndex
 from dispatcher.routing.rules import RoutingRules
-from dispatcher.tuning.product import Product
+from dispatcher.tuning.basis.product import Product
 
 WORDS = {
     "Order": ("order status", "has my order shipped", "show my last order", "is order 12 paid"),

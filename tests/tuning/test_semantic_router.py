@@ -6,8 +6,8 @@ from math import inf
 import numpy as np
 import pytest
 
-from dispatcher.tuning.dataset import read_dataset
-from dispatcher.tuning.product import encoding
+from dispatcher.tuning.basis.dataset import read_dataset
+from dispatcher.tuning.basis.product import encoding
 from tests.comparison.figures import (
     Choice,
     best_floor,

@@ -1,0 +1,1 @@
+"""What the notebooks ask: descriptions, thresholds, messages, plots."""

@@ -1,0 +1,1 @@
+"""Stored decisions: read, replayed under other terms, compared, labelled, searched for gaps."""

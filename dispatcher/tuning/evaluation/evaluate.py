@@ -1,0 +1,90 @@
+"""`dispatcher eval DATASET_DIR`: one data set through the product's own routing path."""
+
+import random
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dispatcher.routing.batcher import BatchingEncoder
+from dispatcher.tuning.basis.dataset import Dataset, unregistered
+from dispatcher.tuning.basis.fleet import fleet
+from dispatcher.tuning.basis.product import Product, Registry, encoding, register
+from dispatcher.tuning.evaluation.asking import Tell, found_in, rank_all, speed_figures, verdict
+from dispatcher.tuning.evaluation.busy import REPLICAS, busy_figures, choose
+from dispatcher.tuning.evaluation.document import described, provenance, rounded
+from dispatcher.tuning.evaluation.verdict import Figures, confusions, grouped, message_figures, ranked_figures
+
+KEYS = (
+    *("top1", "top3", "oos_auroc", "oos_rejected", "in_scope_lost", "ece", "overturned", "mean_load"),
+    *("multi_exact", "multi_f1", "ms_p50", "ms_p95"),
+    *("ece_in_scope", "unavailable", "ms_two_p50", "ms_two_p95"),
+)
+"""The figures of a report, in the order shown."""
+
+
+async def evaluate(dataset: Dataset, product: Product, *, seed: int, tell: Tell) -> dict[str, Any]:
+    """All figures as one JSON document; see docs/tuning.md for what each means.
+
+    Texts that are registered are not asked; `registered_texts` counts them.
+    Raises RegistrationError where an agent could not register, and as an encoder does.
+    """
+    unseen, count = unregistered(dataset)
+    texts = len(dataset.requests) + len(dataset.messages) + 8 * len(dataset.agents)
+    with encoding(product, texts) as encoder:
+        tell("registering agents", 0, len(dataset.agents))
+        started = product.clock.monotonic()
+        registry = await register(product, encoder, fleet(dataset.agents))
+        about = _registered(registry, product.clock.monotonic() - started)
+        tell("registering agents", len(dataset.agents), len(dataset.agents))
+        speed = await speed_figures(registry, dataset, product.clock, seed)
+        asked = await _asked(registry, unseen, seed, tell)
+        busy = await _busy(unseen, product, encoder, seed, tell)
+    figures = {name: value for name, value in asked.items() if name != "figures"}
+    document = described(asked["figures"] | busy | speed, KEYS)
+    return {
+        "report": "eval",
+        "dataset": dataset.name,
+        **document,
+        **figures,
+        "registry": about,
+        **provenance(dataset, product, seed),
+        "registered_texts": count,
+    }
+
+
+async def _asked(registry: Registry, dataset: Dataset, seed: int, tell: Tell) -> dict[str, Any]:
+    requests, messages = dataset.requests, dataset.messages
+    pairs = rank_all(registry, requests, lambda done: tell("ranking requests", done, len(requests)))
+    verdicts = [verdict(registry, row, ranking) async for row, ranking in pairs]
+    found = await found_in(registry, messages, lambda done: tell("planning messages", done, len(messages)))
+    chance = np.random.default_rng(seed)
+    ranked = ranked_figures(verdicts, chance)
+    return {
+        "figures": ranked | message_figures(messages, found, chance),
+        **grouped(verdicts),
+        "confusions": confusions(verdicts),
+    }
+
+
+async def _busy(
+    dataset: Dataset, product: Product, encoder: BatchingEncoder, seed: int, tell: Tell
+) -> Figures:
+    """With three replicas of each agent, all under random load."""
+    rows = [row for row in dataset.requests if row.wanted]
+    chance = random.Random(f"{seed} load")  # noqa: S311 - draws samples, keeps no secret
+    report = partial(tell, "choosing replicas")
+    registry = await register(product, encoder, fleet(dataset.agents, replicas=REPLICAS))
+    pairs = rank_all(registry, rows, lambda done: report(done, len(rows)))
+    choices = [choose(registry, ranking, row, chance) async for row, ranking in pairs]
+    return busy_figures([one for one in choices if one is not None], np.random.default_rng(seed))
+
+
+def _registered(registry: Registry, seconds: float) -> dict[str, Any]:
+    used = registry.router.calibration
+    return {
+        "registered_s": round(seconds, 2),
+        "calibration": used.kind if used else None,
+        "scope_floor": rounded(used.floor) if used else None,
+        "twins": sorted(map(sorted, used.twins)) if used else [],
+    }
