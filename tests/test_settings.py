@@ -146,6 +146,11 @@ def test_an_unknown_variable_is_named(monkeypatch, name, reason):
             "setting 'encoder': the encoder 'openai' needs 'url': http://",
         ),
         ({"encoder": {"batch_size": 0}}, "setting 'encoder.batch_size': "),
+        ({"encoder": {"queue_limit": 63}}, "setting 'encoder.queue_limit': "),
+        (
+            {"encoder": {"queue_limit": 64, "batch_size": 65}},
+            "setting 'encoder': 'queue_limit' must be at least 'batch_size'",
+        ),
         ({"encoder": {"device": "cpu; x"}}, "setting 'encoder.device': "),
         (
             {"auth": {"development": True}, "server": {"host": "0.0.0.0"}},  # noqa: S104

@@ -1,7 +1,7 @@
 """Everything a running dispatcher is made of, built from settings but not yet started."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,7 +35,6 @@ from dispatcher.registry.access_book import AccessBook
 from dispatcher.registry.agent import Liveness
 from dispatcher.registry.direct_book import DirectBook
 from dispatcher.registry.registrar import Effects, Registrar
-from dispatcher.registry.repository import RegistrySnapshot
 from dispatcher.registry.success import SuccessRules
 from dispatcher.registry.view import LiveView
 from dispatcher.routing.batcher import TextEncoder
@@ -110,7 +109,7 @@ async def build_parts(settings: Settings, stack: AsyncExitStack) -> Parts:
     channel = CompositeChannel(primary, {"http": http}, partial(_declared_channel, view))
     selection = _selection(settings, encoder, view, access, clock)
     calibrations = calibrating(database, encoder.router)
-    registrar = _registrar(settings, SqlAgents(database), view, calibrations.follow, (channel, http))
+    registrar = _registrar(settings, SqlAgents(database), view, calibrations, (channel, http))
     return Parts(
         settings=settings,
         clock=clock,
@@ -239,7 +238,7 @@ def _registrar(
     settings: Settings,
     repository: SqlAgents,
     view: LiveView,
-    follow: Callable[[RegistrySnapshot], Awaitable[None]],
+    routing: Calibrating,
     channels: tuple[CompositeChannel, HttpChannel],
 ) -> Registrar:
     channel, http = channels
@@ -248,7 +247,8 @@ def _registrar(
         view=view,
         rules=rules.admission_rules(settings),
         effects=Effects(
-            on_change=follow,
+            on_change=routing.follow,
+            examine=routing.router.examine,
             prepare=channel.prepare_as,
             announce=channel.announce_registry_change,
             reach=http.reach,

@@ -196,4 +196,5 @@ def _readiness(parts: Parts) -> Mapping[str, str | None]:
         "process": "the dispatcher is stopping" if stopping else None,
         "ledger": parts.signals.ledger.problem,
         "channel": parts.channel.problem(),
+        "people": parts.people.problem(),
     }

@@ -31,24 +31,30 @@ async def open_planner(parts: Parts) -> AsyncIterator[Planner]:
 
     Raises ConfigurationError where the key fits no header.
     """
-    ruled = RuleDecomposer(DecomposeRules())
     chosen = parts.settings.llm
     if not chosen.url:
-        yield _planner(parts, ruled, None)
+        yield _planner(parts, RuleDecomposer(DecomposeRules()), None)
         return
     model = ChatCompletions(_chat_rules(chosen), ModelBudget(_budget_rules(chosen), parts.clock))
     async with model.opened():
-        yield _advised(parts, ruled, model, DoubtRules(margin=chosen.margin))
+        yield _advised(parts, DecomposeRules(), model, DoubtRules(margin=chosen.margin))
 
 
-def _advised(parts: Parts, ruled: Decomposer, model: LanguageModel, rules: DoubtRules) -> Planner:
+def _advised(parts: Parts, splitting: DecomposeRules, model: LanguageModel, rules: DoubtRules) -> Planner:
     async def stand(texts: Sequence[str]) -> Sequence[Standing]:
         return [standing_of(ranking, rules.offers) for ranking in await parts.router.rank(texts)]
 
     def describe(capability: Capability) -> str:
         return description(parts.view, capability)
 
-    decomposer = LlmDecomposer(ruled=ruled, model=model, stand=stand, describe=describe, rules=rules)
+    decomposer = LlmDecomposer(
+        ruled=RuleDecomposer(splitting),
+        model=model,
+        stand=stand,
+        describe=describe,
+        rules=rules,
+        ranked_characters=splitting.ranked_characters,
+    )
     ties = Ties(breaker=LlmTieBreaker(model=model), describe=describe, rules=rules)
     return _planner(parts, decomposer, ties)
 

@@ -1,6 +1,5 @@
 """The command tree. Importing this loads typer only; each command loads the rest when it runs."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +10,7 @@ from dispatcher.cli.decision_commands import export, gaps, replay
 from dispatcher.cli.encoders import encoders
 from dispatcher.cli.eval import evaluation
 from dispatcher.cli.execute import execute
+from dispatcher.cli.shared_options import ConfigFile
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 keys = typer.Typer(no_args_is_help=True, help="API keys: who may call, register or administer.")
@@ -33,9 +33,6 @@ app.command()(gaps)
 app.add_typer(export, name="export")
 app.info.help = "Agent-Reach Dispatcher: decides which agent answers which part of a chat request."
 
-ConfigFile = Annotated[
-    Path | None, typer.Option("--config", help="YAML file with settings.", show_default=False)
-]
 Url = Annotated[str, typer.Option(help="Address of a running dispatcher.")]
 Key = Annotated[str, typer.Option(help="API key; none in development mode.", show_default=False)]
 LOCAL = "http://127.0.0.1:8080"

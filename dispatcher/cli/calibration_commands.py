@@ -1,6 +1,5 @@
 """`dispatcher fit` and `dispatcher calibrations`, as they are typed."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,15 +7,12 @@ import typer
 from dispatcher.cli.bench_options import takes
 from dispatcher.cli.execute import execute
 from dispatcher.cli.fit_options import FitOptions
+from dispatcher.cli.shared_options import ConfigFile, Since, Until
 
 calibrations = typer.Typer(
     no_args_is_help=True, help="Calibrations by number: what decides which texts are in scope."
 )
 
-ConfigFile = Annotated[
-    Path | None, typer.Option("--config", help="YAML file with settings.", show_default=False)
-]
-Since = Annotated[str, typer.Option(help="From when on: 7d, 12h, 2026-11-01.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Number = Annotated[int, typer.Argument(min=1, max=2**31 - 1, help="As `list` shows it.")]
 
@@ -72,7 +68,7 @@ def retire_calibration(number: Number, config: ConfigFile = None) -> None:
 @calibrations.command("compare")
 def compare_calibrations(
     since: Since = "7d",
-    until: Annotated[str, typer.Option(help="Before when; 0m is now.")] = "0m",
+    until: Until = "0m",
     as_json: AsJson = False,
     config: ConfigFile = None,
 ) -> None:

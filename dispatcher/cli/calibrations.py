@@ -28,11 +28,13 @@ from dispatcher.routing.stored_calibration import (
 from dispatcher.settings import Settings, load_settings
 from dispatcher.store.calibrations import SqlCalibrations
 from dispatcher.tuning.decisions.decision_log import Entry
-from dispatcher.tuning.decisions.replay import Stored as Decided
+from dispatcher.tuning.decisions.replay import StoredDecision
 from dispatcher.tuning.decisions.shadow_log import Differing, ShadowComparison, compare_shadows
 
 SHOWN = 20
-"""Differing decisions in the table; `--json` has all of them."""
+"""Differing decisions in the table."""
+MOST = 10_000
+"""Those that `--json` has of either kind, the first ones; all are counted."""
 BY = "command line"
 
 
@@ -94,13 +96,13 @@ def _compared(entries: Iterator[Entry]) -> tuple[int, list[ShadowComparison]]:
     """How many decisions there were, and what came of them."""
     total = 0
 
-    def counted() -> Iterator[Decided]:
+    def counted() -> Iterator[StoredDecision]:
         nonlocal total
         for entry in entries:
             total += 1
             yield entry.stored
 
-    compared = compare_shadows(counted())
+    compared = compare_shadows(counted(), MOST)
     return total, compared
 
 
@@ -110,7 +112,7 @@ def _row(one: Stored | Unreadable) -> Sequence[str]:
     if isinstance(one, Stored):
         made = one.recorded.calibration
         kind, floor, registry = made.kind, f"{made.floor:.3f}", str(made.registry_version)
-    made_by = (_moment(one.created_ms), one.made_by)
+    made_by = (moment(one.created_ms), one.made_by)
     return (str(one.number), state, kind, floor, registry, one.encoder_id, *made_by)
 
 
@@ -119,11 +121,11 @@ def _print(decisions: int, compared: Sequence[ShadowComparison]) -> None:
     if not compared:
         console.print(f"{decisions} decisions, none with a calibration in shadow")
     for one in compared:
-        differing = len(one.refused) + len(one.accepted)
+        differing = one.refused_count + one.accepted_count
         console.print(
             f"calibration {one.number} was in shadow for {one.decisions} decisions, "
-            f"{_moment(one.since_ms)} to {_moment(one.until_ms)}: {differing} differ; "
-            f"it would have refused {len(one.refused)} and accepted {len(one.accepted)}; "
+            f"{moment(one.since_ms)} to {moment(one.until_ms)}: {differing} differ; "
+            f"it would have refused {one.refused_count} and accepted {one.accepted_count}; "
             f"its similarity is {one.similarity:+.3f} on average"
         )
         table = folding_table(
@@ -134,8 +136,9 @@ def _print(decisions: int, compared: Sequence[ShadowComparison]) -> None:
             table.add_row(*_cells(said, row))
         if table.row_count:
             console.print(table)
-        if len(rows) > SHOWN:
-            console.print(f"… and {len(rows) - SHOWN} more; --json has them")
+        if differing > SHOWN:
+            kept = "them" if len(rows) == differing else f"the first {MOST} of either kind"
+            console.print(f"… and {differing - SHOWN} more; --json has {kept}")
 
 
 def _cells(said: str, row: Differing) -> Sequence[str]:
@@ -151,5 +154,6 @@ def _cells(said: str, row: Differing) -> Sequence[str]:
     )
 
 
-def _moment(ms: int) -> str:
+def moment(ms: int) -> str:
+    """A time in ms since the epoch, in UTC, to the second."""
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds").removesuffix("+00:00") + "Z"

@@ -8,7 +8,8 @@ import typer
 
 from dispatcher.cli.bench_options import takes
 from dispatcher.cli.execute import execute
-from dispatcher.cli.replay_options import ConfigFile, ReplayOptions, Since, Until
+from dispatcher.cli.replay_options import ReplayOptions
+from dispatcher.cli.shared_options import ConfigFile, Since, Until
 
 export = typer.Typer(no_args_is_help=True, help="Decisions as files, for notebooks and labelling.")
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from dispatcher.cli.bench_options import OutputOptions
+from dispatcher.cli.shared_options import ConfigFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,4 @@ class EvalOptions(OutputOptions):
     ] = 0
     draws: Annotated[int, typer.Option(min=1, max=1_000, help="How many registries are drawn.")] = 30
     seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0
-    config: Annotated[
-        Path | None, typer.Option("--config", help="YAML file with settings.", show_default=False)
-    ] = None
+    config: ConfigFile = None

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any, NoReturn
 
 import orjson
@@ -12,20 +11,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from threadpoolctl import threadpool_limits
 
-from dispatcher.assembly import rules
 from dispatcher.assembly.encoders import embedding
 from dispatcher.cli.eval_options import EvalOptions
 from dispatcher.cli.eval_table import print_report
-from dispatcher.clock import SystemClock
+from dispatcher.cli.measured_product import measured_product
 from dispatcher.errors import ConfigurationError, DispatcherError, RegistrationError, RequestError
-from dispatcher.routing.embedder import Embedder
-from dispatcher.routing.faiss_index import FaissIndex
-from dispatcher.routing.index import ExactIndex
 from dispatcher.settings import Settings, load_settings
 from dispatcher.tuning.basis.dataset import Dataset, read_dataset
-from dispatcher.tuning.basis.product import Product
 from dispatcher.tuning.evaluation.asking import Tell
-from dispatcher.tuning.evaluation.draws import DrawRules, draw, draw_samples
+from dispatcher.tuning.evaluation.draws import Drawing, DrawRules, draw, measure
 from dispatcher.tuning.evaluation.evaluate import evaluate
 
 UNUSABLE = 2
@@ -38,7 +32,7 @@ class Prepared:
 
     settings: Settings
     dataset: Dataset
-    draws: DrawRules | None
+    drawing: Drawing | None
 
 
 def prepare(options: EvalOptions) -> Prepared:
@@ -50,12 +44,11 @@ def prepare(options: EvalOptions) -> Prepared:
     try:
         settings = load_settings(options.config, **_encoder(options.encoder))
         dataset = read_dataset(options.folder, agents=options.agents, examples=options.examples)
-        draws = _draws(options)
-        if draws is not None:
-            draw_samples(dataset, draws)
+        rules = _draws(options)
+        drawing = draw(dataset, rules) if rules else None
     except DispatcherError as error:
         _refuse(error.message)
-    return Prepared(settings=settings, dataset=dataset, draws=draws)
+    return Prepared(settings=settings, dataset=dataset, drawing=drawing)
 
 
 async def run(options: EvalOptions, prepared: Prepared) -> None:
@@ -76,10 +69,17 @@ async def _measure(prepared: Prepared, seed: int, tell: Tell) -> dict[str, Any]:
     tell("loading the encoder", 0, 1)
     with embedding(prepared.settings.encoder) as embedder:
         tell("loading the encoder", 1, 1)
-        product = _product(prepared.settings, embedder)
-        if prepared.draws is not None:
-            return await draw(prepared.dataset, product, prepared.draws, tell)
-        return await evaluate(prepared.dataset, product, seed=seed, tell=tell)
+        product = measured_product(prepared.settings, embedder)
+        if prepared.drawing is not None:
+            report = await measure(prepared.drawing, product, tell)
+        else:
+            report = await evaluate(prepared.dataset, product, seed=seed, tell=tell)
+        return {**report, "not_measured": _not_measured(prepared.settings)}
+
+
+def _not_measured(settings: Settings) -> list[str]:
+    """What is configured, decides in a dispatcher, and takes no part here."""
+    return ["llm.url: a language model's advice on splitting and ties"] if settings.llm.url else []
 
 
 def _encoder(named: str | None) -> dict[str, object]:
@@ -99,18 +99,6 @@ def _draws(options: EvalOptions) -> DrawRules | None:
         twins=options.twins,
         draws=options.draws,
         seed=options.seed,
-    )
-
-
-def _product(settings: Settings, embedder: Embedder) -> Product:
-    is_faiss = settings.routing.index == "faiss"
-    return Product(
-        embedder=embedder,
-        batch_size=settings.encoder.batch_size,
-        make_index=FaissIndex if is_faiss else ExactIndex,
-        index=f"faiss-cpu {version('faiss-cpu')}" if is_faiss else f"exact, numpy {version('numpy')}",
-        rules=rules.routing_rules(settings),
-        clock=SystemClock(),
     )
 
 

@@ -1,6 +1,6 @@
 """Figures of `dispatcher eval` for people."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dispatcher.cli.terminal import folding_table, terminal
@@ -8,6 +8,11 @@ from dispatcher.cli.terminal import folding_table, terminal
 Report = Mapping[str, Any]
 WORST_AGENTS = 10
 CONFUSIONS = 20
+ORIGIN = (
+    *("dataset", "agents", "examples", "requests", "messages", "registered_texts", "repeated_texts"),
+    *("renamed", "shortened", "seed", "not_measured"),
+)
+"""What is said of where a report comes from."""
 
 
 def print_report(report: Report) -> None:
@@ -24,9 +29,10 @@ def print_report(report: Report) -> None:
 def _print_figures(report: Report) -> None:
     table = folding_table("figure", "value", "95 %", "of")
     for name, reason in report["left_out"].items():
-        table.add_row(name, "-", reason, "0")
+        value = "-" if report[name] is None else f"{report[name]:.3f}"
+        table.add_row(name, value, reason, str(report["counts"].get(name, 0)))
     for name, (low, high) in report["intervals"].items():
-        table.add_row(name, f"{report[name]:.3f}", f"{low:.3f} to {high:.3f}", str(report["counts"][name]))
+        table.add_row(name, f"{report[name]:.3f}", _shown([low, high]), str(report["counts"][name]))
     terminal().print(table)
 
 
@@ -38,11 +44,13 @@ def _print_registries(report: Report) -> None:
 
 
 def _print_groups(report: Report) -> None:
-    table = folding_table("of", "requests", "top1", "in_scope_lost")
-    worst = sorted(report["by_agent"].items(), key=lambda item: (item[1]["top1"], item[0]))[:WORST_AGENTS]
+    """The agents that are worst for certain: a capability of three requests may look bad by chance."""
+    table = folding_table("of", "requests", "top1", "95 %", "in_scope_lost", "95 %")
+    worst = sorted(report["by_agent"].items(), key=lambda item: (item[1]["intervals"]["top1"][1], item[0]))
     languages = [(f"language {name}", found) for name, found in report["by_language"].items()]
-    for name, found in (*languages, *worst):
-        table.add_row(name, str(found["of"]), f"{found['top1']:.3f}", f"{found['in_scope_lost']:.3f}")
+    for name, found in (*languages, *worst[:WORST_AGENTS]):
+        cells = [(f"{found[one]:.3f}", _shown(found["intervals"][one])) for one in ("top1", "in_scope_lost")]
+        table.add_row(name, str(found["of"]), *cells[0], *cells[1])
     if table.row_count:
         terminal().print(table)
 
@@ -57,11 +65,14 @@ def _print_confusions(report: Report) -> None:
 
 def _print_origin(report: Report) -> None:
     console = terminal()
-    shown = ("dataset", "agents", "examples", "requests", "messages", "registered_texts", "renamed")
     facts = (
-        {name: report[name] for name in (*shown, "shortened", "seed")}
+        {name: report[name] for name in ORIGIN if report[name] != []}
         | report.get("registry", {})
         | report["versions"]
     )
     for name, value in facts.items():
         console.print(f"{name}: {value}")
+
+
+def _shown(interval: Sequence[float]) -> str:
+    return f"{interval[0]:.3f} to {interval[1]:.3f}"

@@ -11,17 +11,18 @@ import orjson
 
 from dispatcher.assembly.encoders import embedding
 from dispatcher.assembly.storage import open_storage
-from dispatcher.cli.history import entries, judged_entries, open_history
+from dispatcher.cli.history import entries, judged_entries, open_history, times
 from dispatcher.cli.streamed import consumed
 from dispatcher.cli.terminal import folding_table, terminal
 from dispatcher.dispatch.fallback import refused_by_floors
 from dispatcher.errors import ConfigurationError
 from dispatcher.settings import load_settings
 from dispatcher.store.agents import SqlAgents
-from dispatcher.tuning.basis.registered import agent_rows, texts_left_out
+from dispatcher.tuning.basis.registered import exported_rows, texts_left_out
 from dispatcher.tuning.decisions.decision_log import Entry, entry_line
 from dispatcher.tuning.decisions.gaps import encode_in_pieces, even_sample, find_gaps
-from dispatcher.tuning.decisions.labels import Label, Unsure, labels, unsure
+from dispatcher.tuning.decisions.labels import Unsure, labels, unsure
+from dispatcher.tuning.fitting.calibration_rows import Judgements, of_labels
 
 
 async def export(config: Path | None, *, period: tuple[str, str], out: Path, as_parquet: bool) -> None:
@@ -41,10 +42,12 @@ async def export_unsure(
     with _new_file(out) as file:
         async with entries(settings, period) as decided:
             found = await consumed(decided, partial(unsure, margin=margin, height=height))
-        for one in found:
+        for one in found.texts:
             file.write(orjson.dumps(_question(one), option=orjson.OPT_APPEND_NEWLINE))
-    counts = Counter(one.reason for one in found)
-    terminal().print(f"{len(found)} texts in {out}: {dict(sorted(counts.items()))}")
+    counts = Counter(one.reason for one in found.texts)
+    terminal().print(f"{len(found.texts)} texts in {out}: {dict(sorted(counts.items()))}")
+    if found.left_out:
+        terminal().print(f"{found.left_out} decisions on further texts left out: these are the closest ones")
 
 
 async def export_labelled(config: Path | None, *, period: tuple[str, str], out: Path) -> None:
@@ -52,16 +55,18 @@ async def export_labelled(config: Path | None, *, period: tuple[str, str], out: 
     settings = load_settings(config)
     with _new_file(out) as file:
         async with open_history(settings) as database:
-            declared = {row["id"] for row in agent_rows((await SqlAgents(database).load()).agents)}
-            found = await consumed(judged_entries(database, period), _labels)
-        known = [label for label in found if label.capability is None or label.capability in declared]
-        for label in known:
-            agents = [label.capability] if label.capability else []
-            row = {"text": label.text, "lang": label.language, "agents": agents}
-            file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+            declared = {row["id"] for row in exported_rows((await SqlAgents(database).load()).agents)}
+            found = await consumed(judged_entries(database, *times(period)), _judgements)
+        known = [row for row in found.rows if row.wanted <= declared]
+        for row in known:
+            document = {"text": row.text, "lang": row.language, "agents": sorted(row.wanted)}
+            file.write(orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE))
     terminal().print(f"{len(known)} labelled texts in {out}")
-    if len(known) < len(found):
-        terminal().print(f"{len(found) - len(known)} left out: nobody declares their capability any more")
+    for reason, count in found.left_out.items():
+        terminal().print(f"{count} left out: {reason}")
+    if len(known) < len(found.rows):
+        gone = len(found.rows) - len(known)
+        terminal().print(f"{gone} left out: nobody declares their capability any more")
 
 
 async def export_agents(config: Path | None, *, out: Path) -> None:
@@ -70,7 +75,7 @@ async def export_agents(config: Path | None, *, out: Path) -> None:
     with _new_file(out) as file:
         async with open_storage(settings) as database:
             agents = (await SqlAgents(database).load()).agents
-        rows, left_out = agent_rows(agents), texts_left_out(agents)
+        rows, left_out = exported_rows(agents), texts_left_out(agents)
         file.writelines(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
     terminal().print(f"{len(rows)} capabilities in {out}")
     if left_out:
@@ -127,8 +132,8 @@ async def _write_parquet(decided: AsyncIterator[Entry], file: IO[bytes]) -> int:
     return await consumed(decided, lambda found: write_parquet(found, file))
 
 
-def _labels(entries: Iterator[Entry]) -> list[Label]:
-    return list(labels(entries))
+def _judgements(entries: Iterator[Entry]) -> Judgements:
+    return of_labels(labels(entries))
 
 
 def _refused(entries: Iterator[Entry]) -> Iterator[str]:
@@ -137,15 +142,14 @@ def _refused(entries: Iterator[Entry]) -> Iterator[str]:
 
 def _question(one: Unsure) -> dict[str, object]:
     """`agents` is for the label: the names of the right capabilities, none for out of scope."""
-    stored = one.entry.stored
     return {
-        "text": one.entry.text,
-        "lang": one.entry.language,
+        "text": one.text,
+        "lang": one.language,
         "agents": None,
         "reason": one.reason,
         "options": [{"capability": name, "cosine": cosine} for name, cosine in one.options],
         "margin": one.margin,
         "height": one.height,
-        "request_id": stored.request_id,
-        "position": stored.position,
+        "request_id": one.request_id,
+        "position": one.position,
     }

@@ -1,21 +1,20 @@
 """`dispatcher fit`: what the registry's calibration is, and a better one from judged rows."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from functools import partial
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from dispatcher.assembly import rules
 from dispatcher.assembly.encoders import embedding
-from dispatcher.cli.calibrations import BY, print_json
+from dispatcher.cli.calibrations import BY, moment, print_json
 from dispatcher.cli.fit_options import FitOptions
-from dispatcher.cli.history import judged_entries, open_history
+from dispatcher.cli.history import judged_entries, open_history, times
+from dispatcher.cli.measured_product import measured_product
 from dispatcher.cli.streamed import consumed
 from dispatcher.cli.terminal import folding_table, terminal
-from dispatcher.clock import SystemClock
 from dispatcher.errors import ConfigurationError
 from dispatcher.identifiers import Capability
 from dispatcher.registry.agent import Agent
@@ -23,19 +22,27 @@ from dispatcher.registry.repository import RegistrySnapshot
 from dispatcher.routing.background import contrast_digest
 from dispatcher.routing.calibration import Calibration
 from dispatcher.routing.calibration_record import Recorded
-from dispatcher.routing.faiss_index import FaissIndex
-from dispatcher.routing.index import ExactIndex
 from dispatcher.routing.stored_calibration import Made, State
 from dispatcher.settings import Settings, load_settings
 from dispatcher.store.agents import SqlAgents
 from dispatcher.store.calibrations import SqlCalibrations
 from dispatcher.store.engine import Database
-from dispatcher.tuning.basis.product import Product, encoding
+from dispatcher.tuning.basis.metrics import Figure
+from dispatcher.tuning.basis.product import encoding
 from dispatcher.tuning.basis.rows import RequestRow
+from dispatcher.tuning.basis.versions import code_version
 from dispatcher.tuning.decisions.labels import labels
-from dispatcher.tuning.fitting.calibration_rows import Chosen, choose_rows, of_labels, read_labelled
-from dispatcher.tuning.fitting.fit_report import FitReport, measured
-from dispatcher.tuning.fitting.scored_registry import ScoredRegistry, scored_registry
+from dispatcher.tuning.fitting.calibration_rows import Judgements, choose_rows, of_labels, read_labelled
+from dispatcher.tuning.fitting.fit_report import FitReport, Origin, measured
+from dispatcher.tuning.fitting.scored_registry import scored_registry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitting:
+    """The rows to fit on, and where they are from."""
+
+    rows: Sequence[RequestRow]
+    origin: Origin
 
 
 async def run(options: FitOptions) -> None:
@@ -47,8 +54,8 @@ async def run(options: FitOptions) -> None:
         snapshot = await SqlAgents(database).load()
         if not snapshot.agents:
             raise ConfigurationError("no agent is registered, so there is nothing to calibrate")
-        chosen = await _rows(options, database, snapshot)
-        fitted, own = await _fit(options, settings, snapshot, chosen)
+        fitting = await _rows(options, database, snapshot)
+        fitted, own = await _fit(settings, snapshot, fitting)
         made = own if fitted is None else fitted.calibration
         report = {} if fitted is None else fitted.document
         in_force = await _in_force(database, made.encoder_id)
@@ -61,48 +68,53 @@ async def run(options: FitOptions) -> None:
         _print(own, fitted, facts)
 
 
-async def _rows(options: FitOptions, database: Database, snapshot: RegistrySnapshot) -> Chosen | None:
+async def _rows(options: FitOptions, database: Database, snapshot: RegistrySnapshot) -> Fitting | None:
     """The rows to fit on; None where none were asked for."""
     declared = [one for agent in snapshot.agents for one in agent.declaration.capabilities]
     registered = frozenset(Capability(one.name) for one in declared)
     examples = frozenset(text for one in declared for text in (*one.examples, *one.descriptions))
     if options.labelled:
-        found: Sequence[RequestRow] = read_labelled(
-            _read(options.labelled), options.labelled.name, registered
-        )
+        found, source = _labelled(options.labelled, registered)
     elif options.traffic:
-        judged = judged_entries(database, (options.since, "0m"))
-        found = await consumed(judged, lambda entries: list(of_labels(labels(entries))))
+        since, until = times((options.since, "0m"))
+        judged = judged_entries(database, since, until)
+        found = await consumed(judged, lambda entries: of_labels(labels(entries)))
+        source = {"since": moment(since), "until": moment(until)}
     else:
         return None
-    return choose_rows(found, registered, examples)
+    chosen = choose_rows(found, registered, examples)
+    origin = Origin(
+        kind="labelled" if options.labelled else "traffic",
+        source=source,
+        left_out=chosen.left_out,
+        seed=options.seed,
+        code=code_version(),
+    )
+    return Fitting(rows=chosen.rows, origin=origin)
+
+
+def _labelled(path: Path, registered: frozenset[Capability]) -> tuple[Judgements, Mapping[str, str]]:
+    content = _read(path)
+    try:
+        found = read_labelled(content.decode(), path.name, registered)
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"the file {str(path)!r} is not UTF-8") from None
+    return found, {"file": path.name, "sha256": hashlib.sha256(content).hexdigest()}
 
 
 async def _fit(
-    options: FitOptions, settings: Settings, snapshot: RegistrySnapshot, chosen: Chosen | None
+    settings: Settings, snapshot: RegistrySnapshot, fitting: Fitting | None
 ) -> tuple[FitReport | None, Calibration]:
     """What the rows give, if there are any, and what self-calibration gives."""
     with threadpool_limits(limits=1), embedding(settings.encoder) as embedder:
-        product = Product(
-            embedder=embedder,
-            batch_size=settings.encoder.batch_size,
-            make_index=FaissIndex if settings.routing.index == "faiss" else ExactIndex,
-            index=settings.routing.index,
-            rules=rules.routing_rules(settings),
-            clock=SystemClock(),
-        )
-        texts = _texts(snapshot.agents) + len(chosen.rows if chosen else ())
+        product = measured_product(settings, embedder)
+        texts = _texts(snapshot.agents) + len(fitting.rows if fitting else ())
         with encoding(product, texts) as encoder:
             registry = await scored_registry(product, encoder, snapshot.agents, snapshot.version)
-            if chosen is None or options.kind is None:
+            if fitting is None:
                 return None, registry.own
-            return await _measure(registry, chosen, options.kind, options.seed), registry.own
-
-
-async def _measure(registry: ScoredRegistry, chosen: Chosen, kind: str, seed: int) -> FitReport:
-    scored = await registry.score(chosen.rows)
-    measure = partial(measured, own=registry.own, ground=registry.ground, kind=kind, seed=seed)
-    return measure(scored, left_out=chosen.left_out)
+            scored = await registry.score(fitting.rows)
+            return measured(scored, registry.own, registry.ground, fitting.origin), registry.own
 
 
 async def _in_force(database: Database, encoder_id: str) -> int | None:
@@ -115,13 +127,11 @@ async def _propose(database: Database, made: Calibration, report: Mapping[str, A
     return await SqlCalibrations(database).propose(Made(recorded=recorded, made_by=BY, report=report))
 
 
-def _read(path: Path) -> str:
+def _read(path: Path) -> bytes:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes()
     except OSError as error:
         raise ConfigurationError(f"the file {str(path)!r} can't be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ConfigurationError(f"the file {str(path)!r} is not UTF-8") from None
 
 
 def _texts(agents: Sequence[Agent]) -> int:
@@ -149,10 +159,12 @@ def _print(own: Calibration, fitted: FitReport | None, facts: Mapping[str, int |
     )
     if fitted is not None:
         console.print(fitted.sentence)
-        table = folding_table("figure", "self-calibration", fitted.calibration.kind)
-        for name, (before, after) in fitted.figures.items():
-            table.add_row(name, _shown(before), _shown(after))
-        table.add_row("scope floor", f"{own.floor:.3f}", f"{fitted.calibration.floor:.3f}")
+        console.print(f"top1_or_twin with either: {_shown(fitted.top1_or_twin)}")
+        table = folding_table("figure", "self-calibration", fitted.calibration.kind, "difference")
+        for name, one in fitted.figures.items():
+            table.add_row(name, _shown(one.own), _shown(one.fitted), _shown(one.difference, sign="+"))
+        apart = fitted.calibration.floor - own.floor
+        table.add_row("scope floor", f"{own.floor:.3f}", f"{fitted.calibration.floor:.3f}", f"{apart:+.3f}")
         console.print(table)
         for name, floor in fitted.calibration.floors.items():
             console.print(f"{name} has a scope floor of its own: {floor:.3f}")
@@ -166,5 +178,6 @@ def _print(own: Calibration, fitted: FitReport | None, facts: Mapping[str, int |
         )
 
 
-def _shown(figure: Any) -> str:  # noqa: ANN401  (a metrics.Figure; that room is for numbers)
-    return f"{figure.value:.3f} [{figure.low:.3f}, {figure.high:.3f}]"
+def _shown(figure: Figure, sign: str = "") -> str:
+    value, low, high = (format(one, f"{sign}.3f") for one in (figure.value, figure.low, figure.high))
+    return f"{value} [{low}, {high}]"

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from dispatcher.cli.bench_options import OutputOptions
+from dispatcher.cli.shared_options import ConfigFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,11 +22,4 @@ class FitOptions(OutputOptions):
     since: Annotated[str, typer.Option(help="Feedback on what was decided from then on.")] = "90d"
     seed: Annotated[int, typer.Option(min=0, help="Of the folds and the intervals.")] = 0
     propose: Annotated[bool, typer.Option("--propose", help="Store self-calibration for review.")] = False
-    config: Annotated[
-        Path | None, typer.Option("--config", help="YAML file with settings.", show_default=False)
-    ] = None
-
-    @property
-    def kind(self) -> str | None:
-        """What the rows are; None for none."""
-        return "labelled" if self.labelled else "traffic" if self.traffic else None
+    config: ConfigFile = None

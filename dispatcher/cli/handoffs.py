@@ -7,15 +7,14 @@ from dispatcher.sdk.client import Client
 async def show_handoffs(*, answered: bool, limit: int, after: str | None, url: str, key: str) -> None:
     """Print what waits for a person, the oldest first, or what people answered; says if there is more."""
     async with Client(url, key or None) as client:
-        found = await client.handoffs(answered=answered, limit=limit + 1, after=after)
-    handoffs = found[:limit]
-    table = folding_table("id", "caller", "text", "answer", "answered by")
+        page = await client.handoffs(answered=answered, limit=limit, after=after)
+    handoffs = page["handoffs"]
+    table = folding_table("id", "caller", "asked for", "text", "answer", "answered by")
     for one in handoffs:
-        table.add_row(
-            one["task_id"], one["caller"], one["text"], one["answer"] or "", one["answered_by"] or ""
-        )
+        shown = ("task_id", "caller", "described", "text", "answer", "answered_by")
+        table.add_row(*(one.get(name) or "" for name in shown))
     terminal().print(table)
-    if len(found) > limit:
+    if page["more"] and handoffs:
         terminal().print(f"more exist: --after {handoffs[-1]['task_id']}")
 
 

@@ -12,6 +12,7 @@ from dispatcher.cli.replay_options import ReplayOptions
 from dispatcher.cli.streamed import consumed
 from dispatcher.cli.terminal import folding_table, terminal, warn
 from dispatcher.errors import ConfigurationError
+from dispatcher.routing.background import contrast_digest
 from dispatcher.routing.calibration import Calibration
 from dispatcher.routing.decision import Weights
 from dispatcher.settings import Settings, load_settings
@@ -22,7 +23,9 @@ from dispatcher.tuning.decisions.replay import Terms
 from dispatcher.tuning.decisions.terms import change_terms
 
 SHOWN = 20
-"""Changed requests in the table; `--json` has all of them."""
+"""Changed requests in the table."""
+MOST = 10_000
+"""Those that `--json` has, the first ones (some 20 MB); all are counted."""
 
 
 async def replay(options: ReplayOptions) -> None:
@@ -34,7 +37,7 @@ async def replay(options: ReplayOptions) -> None:
         proposed = replace(proposed, calibration=await _calibration(settings, options.calibration))
 
     def compared_with(found: Iterable[Entry]) -> Comparison:
-        return compare((entry.stored for entry in found), now, proposed)
+        return compare((entry.stored for entry in found), now, proposed, MOST)
 
     if options.source is not None:
         compared = compared_with(read_entries(options.source))
@@ -52,6 +55,10 @@ async def _calibration(settings: Settings, number: int) -> Calibration:
         stored = await SqlCalibrations(database).read(number)
     if stored is None:
         raise ConfigurationError(f"there is no calibration {number}")
+    if stored.recorded.contrast != contrast_digest():
+        raise ConfigurationError(
+            f"calibration {number} was made by a version that measures scores in another way; fit it again"
+        )
     return stored.named
 
 
@@ -67,8 +74,9 @@ def terms_of(settings: Settings) -> Terms:
 
 def _document(compared: Comparison, proposed: Terms) -> dict[str, object]:
     return {
-        "decisions": len(compared.rows),
+        "decisions": compared.decisions,
         "unexplained": compared.unexplained,
+        "other_encoder": compared.other_encoder,
         "weights": asdict(proposed.weights),
         "floors": {
             "similarity": proposed.similarity_floor,
@@ -90,15 +98,18 @@ def _document(compared: Comparison, proposed: Terms) -> dict[str, object]:
             }
             for row in compared.changed
         ],
+        "changed_left_out": compared.different - len(compared.changed),
     }
 
 
 def _print(compared: Comparison) -> None:
     console = terminal()
     counts = ", ".join(f"{count} {change}" for change, count in sorted(compared.counts.items()))
-    console.print(f"{len(compared.rows)} decisions: {counts or 'none'}")
+    console.print(f"{compared.decisions} decisions: {counts or 'none'}")
     if compared.unexplained:
         warn(f"{compared.unexplained} decisions don't come out as recorded under their own terms; left out")
+    if compared.other_encoder:
+        warn(f"{compared.other_encoder} decisions are of another encoder than the calibration; left out")
     moves = folding_table("from", "to", "requests")
     for (one, other), count in _most(compared):
         moves.add_row(one, other, str(count))
@@ -116,8 +127,9 @@ def _print(compared: Comparison) -> None:
         )
     if rows.row_count:
         console.print(rows)
-    if len(compared.changed) > SHOWN:
-        console.print(f"… and {len(compared.changed) - SHOWN} more; --json has them")
+    if compared.different > SHOWN:
+        kept = "them" if len(compared.changed) == compared.different else f"the first {MOST}"
+        console.print(f"… and {compared.different - SHOWN} more; --json has {kept}")
 
 
 def _most(compared: Comparison) -> list[tuple[tuple[str, str], int]]:

@@ -1,4 +1,4 @@
-"""The options of `dispatcher replay`, and what other commands on decisions share with it."""
+"""The options of `dispatcher replay`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,12 +7,7 @@ from typing import Annotated
 import typer
 
 from dispatcher.cli.bench_options import OutputOptions
-
-ConfigFile = Annotated[
-    Path | None, typer.Option("--config", help="YAML file with settings.", show_default=False)
-]
-Since = Annotated[str, typer.Option(help="From when on: 7d, 12h, 2026-11-01.")]
-Until = Annotated[str, typer.Option(help="Before when; 0m is now.")]
+from dispatcher.cli.shared_options import ConfigFile, Since, Until
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """The bound on work that waits: what is over it is refused before it is accepted, never after (I9)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -25,9 +26,30 @@ class AdmissionBounds:
 
 @dataclass(slots=True, kw_only=True)
 class OpenHandoffs:
-    """How many parts wait for a person: as counted last, and what this replica accepted since."""
+    """How many parts wait for a person: `count` as counted last and accepted here since.
+
+    `reserved` are of messages that are being accepted, `since` what was accepted since a count began.
+    """
 
     count: int = 0
+    reserved: int = 0
+    since: int = 0
+
+    def begin_count(self) -> None:
+        """The ledger is being asked for the number that `set_count` gets."""
+        self.since = 0
+
+    def set_count(self, waiting: int) -> None:
+        """So many wait; what was accepted since `begin_count` comes on top, for that may not be among them.
+
+        What is, counts double until the next count, which keeps the bound.
+        """
+        self.count = waiting + self.since
+
+    def add(self, parts: int) -> None:
+        """So many were accepted."""
+        self.count += parts
+        self.since += parts
 
 
 class Backlog(Protocol):
@@ -75,10 +97,20 @@ class Admission:
             if capability is not None and self._is_flooded(capability, environment):
                 raise self._refusal("too much waits for the agents that could do this", "backlog_full")
 
-    def check_people(self) -> None:
-        """Raise OverloadedError (`too_many_handoffs`) when no more may wait for a person."""
-        if self.handoffs.count >= self.bounds.max_handoffs:
+    @contextmanager
+    def reserving(self, parts: int) -> Iterator[None]:
+        """Keep room for parts that a person would do, until they are added or not accepted.
+
+        Raises OverloadedError (`too_many_handoffs`) when so many more may not wait for a person.
+        """
+        taken = self.handoffs.count + self.handoffs.reserved
+        if parts and taken + parts > self.bounds.max_handoffs:
             raise self._refusal("too much waits for a person", "too_many_handoffs")
+        self.handoffs.reserved += parts
+        try:
+            yield
+        finally:
+            self.handoffs.reserved -= parts
 
     def _is_flooded(self, capability: Capability, environment: str) -> bool:
         somebody_can = False

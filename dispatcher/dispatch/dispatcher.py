@@ -1,5 +1,7 @@
 """The door to dispatch: submit a message, wait for its end, read it back, or have it explained."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -8,7 +10,7 @@ from dispatcher.dispatch.bookkeeper import Bookkeeper
 from dispatcher.dispatch.lifecycle.accept import Arrival, first_step, new_state
 from dispatcher.dispatch.lifecycle.assign import Assigner
 from dispatcher.dispatch.lifecycle.cancel import cancel
-from dispatcher.dispatch.lifecycle.handoff import handed_over
+from dispatcher.dispatch.lifecycle.handoff import count_handed_over
 from dispatcher.dispatch.lifecycle.ledger import KeyedRequest, Offer
 from dispatcher.dispatch.lifecycle.match import MatchRules, matched
 from dispatcher.dispatch.lifecycle.request import ChatMessage, DecisionRecord, RequestState
@@ -66,10 +68,8 @@ class Dispatcher:
         self.admission.check_total()
         message, session = await self._in_session(message, identity)
         planned = await self.planner.plan(message, session)
-        self._check(planned, identity, message.environment)
-        request_id = RequestId(new_id())
         arrival = Arrival(
-            request_id=request_id,
+            request_id=RequestId(new_id()),
             caller=identity.caller_id,
             message=message,
             plan=planned.plan,
@@ -77,22 +77,14 @@ class Dispatcher:
             session=session,
             still_asked=planned.still_asked,
         )
-        assigner = replace(self.assigner, choose=partial(self.selection.choose, planned=planned))
-        if waits:
-            self.books.waiters.expect(request_id)
-        outcome = await self.books.accept(
-            Offer(
-                request_id=request_id,
-                caller=identity.caller_id,
-                idempotency_key=message.idempotency_key,
-                body_digest=message.body_digest,
-                build=lambda now_ms: first_step(arrival, now_ms, assigner),
-            )
-        )
-        if isinstance(outcome, KeyedRequest):
-            return _replay(outcome, message)
-        self.admission.handoffs.count += handed_over(outcome.after)
-        return Submitted(request_id=request_id, replayed=False)
+        with self._admitted(planned, identity, message.environment):
+            if waits:
+                self.books.waiters.expect(arrival.request_id)
+            outcome = await self.books.accept(self._offer(arrival, planned))
+            if isinstance(outcome, KeyedRequest):
+                return _replay(outcome, message)
+            self.admission.handoffs.add(count_handed_over(outcome.after))
+        return Submitted(request_id=arrival.request_id, replayed=False)
 
     async def wait(self, request_id: RequestId, seconds: float) -> RequestState:
         """The request once it has ended, or as it stands after `seconds`."""
@@ -131,10 +123,11 @@ class Dispatcher:
     async def _in_session(
         self, message: ChatMessage, identity: Identity
     ) -> tuple[ChatMessage, Session | None]:
-        """The message with what its session remembers; what the caller sends himself wins."""
+        """The message with what its session remembers of its user; what the caller sends himself wins."""
         if message.session_id is None:
             return message, None
-        session = await self.books.ledger.read_session(identity.caller_id, message.session_id)
+        stored = await self.books.ledger.read_session(identity.caller_id, message.session_id)
+        session = stored.found_by(message.user_id)
         return replace(message, context={**session.values(), **message.context}), session
 
     def _decide(self, message: ChatMessage, identity: Identity, planned: Planned) -> tuple[Decision, ...]:
@@ -166,11 +159,24 @@ class Dispatcher:
         """The message with the name of the capability that the caller asks for, if it can be told by now."""
         return matched(message, self.matching, self.planner.contracts(), identity.allows)
 
-    def _check(self, planned: Planned, identity: Identity, environment: str) -> None:
-        """Raise OverloadedError where too much waits for those who would have to do it."""
-        self.admission.check(self.selection.asked_for(identity.caller_id, planned), environment)
-        if self.selection.hands_over(identity.caller_id, planned):
-            self.admission.check_people()
+    def _offer(self, arrival: Arrival, planned: Planned) -> Offer:
+        assigner = replace(self.assigner, choose=partial(self.selection.choose, planned=planned))
+        return Offer(
+            request_id=arrival.request_id,
+            caller=arrival.caller,
+            idempotency_key=arrival.message.idempotency_key,
+            body_digest=arrival.message.body_digest,
+            build=lambda now_ms: first_step(arrival, now_ms, assigner),
+        )
+
+    @contextmanager
+    def _admitted(self, planned: Planned, identity: Identity, environment: str) -> Iterator[None]:
+        """While it is accepted; raises OverloadedError where too much waits for those who would do it."""
+        asked = self.selection.asked_for(identity.caller_id, planned)
+        self.admission.check(asked, environment)
+        is_handed_over = self.selection.hands_over(identity.caller_id, planned)
+        with self.admission.reserving(asked.count(None) if is_handed_over else 0):
+            yield
 
 
 def _replay(known: KeyedRequest, message: ChatMessage) -> Submitted:

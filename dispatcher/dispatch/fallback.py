@@ -55,6 +55,8 @@ def instead(refused: Decision, found: Decision) -> Decision:
         contrast=refused.contrast,
         ranked_text=refused.ranked_text,
         refused_for=refused.reason,
+        own_similarity=refused.similarity,
+        own_candidates=refused.candidates,
     )
 
 

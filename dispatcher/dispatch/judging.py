@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dispatcher.dispatch.lifecycle.judgement import Given, Judgement, Verdict
-from dispatcher.dispatch.lifecycle.request import RequestState
+from dispatcher.dispatch.lifecycle.part import shown_capability
+from dispatcher.dispatch.lifecycle.request import RequestState, Task
 from dispatcher.errors import RequestError
 from dispatcher.identifiers import Capability
-from dispatcher.intents.plan import Intent
 from dispatcher.registry.access import Identity
 
 
@@ -36,9 +36,9 @@ class Judging:
         positions = [one.position for one in judgements]
         if len(set(positions)) < len(positions):
             raise RequestError("each intent can be judged once in one message", code="judged_twice")
-        intents = {intent.position: intent for intent in state.intents}
+        tasks = {task.position: task for task in state.tasks}
         for one in judgements:
-            self._check(one, intents.get(one.position), identity)
+            self._check(one, tasks.get(one.position), identity)
         given = Given(
             request_id=state.request.request_id,
             caller=state.request.caller,
@@ -47,8 +47,8 @@ class Judging:
         )
         await self.repository.record(given)
 
-    def _check(self, judgement: Judgement, intent: Intent | None, identity: Identity) -> None:
-        if intent is None:
+    def _check(self, judgement: Judgement, task: Task | None, identity: Identity) -> None:
+        if task is None:
             raise RequestError(f"the request has no intent {judgement.position}", code="unknown_intent")
         named = judgement.capability
         if named is None:
@@ -58,7 +58,8 @@ class Judging:
         # Before it is compared: a part that was refused for want of a grant must not tell whose it was (I6).
         if named not in self.known() or not identity.allows(named):
             raise RequestError("no agent declares this capability", code="unknown_capability")
-        if named == intent.capability:
+        # What was chosen may be a near one or the fallback, not what the intent was ranked to.
+        if named == shown_capability(task):
             raise _contradiction()
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dispatcher.dispatch.lifecycle.session import Question
 from dispatcher.identifiers import Capability
-from dispatcher.intents.option_reply import meant_option, named_option
+from dispatcher.intents.option_reply import is_choice, meant_option, named_option
 from dispatcher.routing.ambiguity import near_options
 from dispatcher.routing.ranking import Ranking
 from dispatcher.routing.rules import ClarifyRules
@@ -22,6 +22,11 @@ def chosen_option(
     if place is None and not has_entities:
         place = meant_option(message, _near(ranking, rules), names)
     return None if place is None else question.options[place]
+
+
+def reads_as_choice(question: Question, message: str) -> bool:
+    """Whether the message reads like a reply to the question's options, though it may choose none of them."""
+    return bool(question.options) and is_choice(message, [capability for capability, _ in question.options])
 
 
 def _near(ranking: Ranking, rules: ClarifyRules) -> Sequence[Capability]:

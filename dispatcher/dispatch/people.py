@@ -8,7 +8,7 @@ from typing import Protocol
 from dispatcher.dispatch.admission import OpenHandoffs
 from dispatcher.dispatch.lifecycle.handoff import NO_HANDOFFS, Handoff, handoff_frame
 from dispatcher.dispatch.lifecycle.request import DecisionRecord, RequestState, TaskStatus
-from dispatcher.errors import DeliveryError, RequestError, TooLargeError
+from dispatcher.errors import ConfigurationError, DeliveryError, RequestError, TooLargeError
 from dispatcher.identifiers import RequestId, TaskId
 from dispatcher.protocol.handoff import HandoffFrame
 
@@ -17,6 +17,8 @@ BATCH = 100
 """Frames published per look; the rest waits for the next one."""
 CLAIM_S = 60
 """How long what one replica is publishing is left to it. A copy more is the worst where that is too short."""
+_NO_FRAME = (ValueError, LookupError, TypeError, AttributeError)
+"""What making a frame ends with where older rows hold what frames take no more, or have another form."""
 
 
 class HandoffRepository(Protocol):
@@ -75,12 +77,22 @@ class PeopleQueue(Protocol):
     """The broker's side; people's own tools consume it."""
 
     async def prepare_people(self) -> None:
-        """Make sure that the queue exists; raises UnavailableError without a broker."""
+        """Make sure that the queue exists.
+
+        Raises UnavailableError without a broker and ConfigurationError where it exists otherwise.
+        """
         ...
 
     async def tell_people(self, frame: HandoffFrame) -> None:
         """Return once the broker has the frame; raises DeliveryError otherwise."""
         ...
+
+
+@dataclass(slots=True, kw_only=True)
+class QueueState:
+    """What keeps people from being told until somebody changes it, in one sentence; None: nothing."""
+
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +103,11 @@ class People:
     reads: RequestReads
     queue: PeopleQueue | None
     waiting: OpenHandoffs = field(default_factory=OpenHandoffs)
+    queue_state: QueueState = field(default_factory=QueueState)
+
+    def problem(self) -> str | None:
+        """Why people are told nothing over the broker although it is there, in one sentence."""
+        return self.queue_state.problem
 
     async def list(self, *, answered: bool, limit: int, after: TaskId | None = None) -> Sequence[Handoff]:
         """Open ones, the oldest first, or answered ones, the latest answer first; those behind `after`."""
@@ -98,7 +115,8 @@ class People:
 
     async def count(self) -> None:
         """Bring what admission knows up to date."""
-        self.waiting.count = await self.repository.count_open()
+        self.waiting.begin_count()
+        self.waiting.set_count(await self.repository.count_open())
 
     async def of(self, state: RequestState) -> Mapping[TaskId, Handoff]:
         """Those of a request, by task; nothing is asked for a request without any."""
@@ -126,19 +144,25 @@ class People:
         """Tell people what they were not told; how many parts that were.
 
         At least once: a confirmation may get lost. What the broker does not take stays for the next time;
-        what can't be told at all is in the list alone, and keeps nothing behind it waiting.
+        what can't be told at all is in the list alone, and keeps nothing behind it waiting. A queue that
+        exists otherwise is a `problem` until it is gone, and nothing is claimed for it.
         """
         if self.queue is None:
+            return 0
+        if self.queue_state.problem is not None and not await self._prepare(self.queue):
             return 0
         waiting = await self.repository.claim_unpublished(BATCH)
         if not waiting:
             return 0
+        return await self._publish_all(self.queue, waiting)
+
+    async def _publish_all(self, queue: PeopleQueue, waiting: Sequence[Handoff]) -> int:
         told, left = 0, [one.task_id for one in waiting]
         try:
-            await self.queue.prepare_people()
-            for handoff in waiting:
-                told += await self._publish(self.queue, handoff)
-                left.remove(handoff.task_id)
+            if await self._prepare(queue):
+                for handoff in waiting:
+                    told += await self._publish(queue, handoff)
+                    left.remove(handoff.task_id)
         except DeliveryError as error:
             logger.warning("handoff.not_published", extra={"reason": error.error_code})
         finally:
@@ -146,13 +170,25 @@ class People:
                 await self.repository.give_back(left)
         return told
 
+    async def _prepare(self, queue: PeopleQueue) -> bool:
+        """Whether the queue is there as it should be; raises UnavailableError without a broker."""
+        problem = None
+        try:
+            await queue.prepare_people()
+        except ConfigurationError as error:
+            problem = error.message
+        if problem is not None and problem != self.queue_state.problem:
+            logger.error("handoff.queue_unusable", extra={"why": problem})
+        self.queue_state.problem = problem
+        return problem is None
+
     async def _publish(self, queue: PeopleQueue, handoff: Handoff) -> bool:
         """Whether people were told; raises DeliveryError where the broker is what is in the way."""
         try:
             return await self._tell(queue, handoff)
         except TooLargeError as error:
             reason = error.error_code
-        except ValueError as error:  # pydantic's: older rows may hold what frames take no more
+        except _NO_FRAME as error:
             reason = type(error).__name__
         extra = {"task_id": handoff.task_id, "reason": reason}
         logger.error("handoff.unpublishable", extra=extra)
@@ -163,10 +199,8 @@ class People:
         state = await self.reads.read(handoff.request_id)
         if state is None:
             return False  # deleted meanwhile, its handoff with it
-        task = next(task for task in state.tasks if task.task_id == handoff.task_id)
         decisions = await self.reads.read_decisions(handoff.request_id)
-        first = next((one.document for one in decisions if one.position == task.position), None)
-        await queue.tell_people(handoff_frame(state, task, first))
+        await queue.tell_people(handoff_frame(state, handoff, decisions))
         await self.repository.mark_published(handoff.task_id)
         logger.info("handoff.published", extra={"task_id": handoff.task_id})
         return True

@@ -7,7 +7,7 @@ from datetime import date
 from dispatcher.clock import Calendar
 from dispatcher.dispatch.lifecycle.request import ChatMessage
 from dispatcher.dispatch.lifecycle.session import Question, Session
-from dispatcher.dispatch.option_choice import chosen_option
+from dispatcher.dispatch.option_choice import chosen_option, reads_as_choice
 from dispatcher.dispatch.ties import Ties
 from dispatcher.identifiers import Capability
 from dispatcher.intents.assemble import RankedPiece, build_plan
@@ -15,7 +15,7 @@ from dispatcher.intents.declared_fields import DeclaredFields
 from dispatcher.intents.follow_up import continuing, fill, is_continued, named_before
 from dispatcher.intents.plan import Decomposer, Piece, Plan, SpanRank
 from dispatcher.intents.reading import Reading, read_text
-from dispatcher.intents.recent_texts import RecentTexts
+from dispatcher.intents.recent_readings import RecentReadings
 from dispatcher.registry.repository import CapabilityContract
 from dispatcher.routing.reindex import Routes
 from dispatcher.routing.router import Ranking
@@ -55,7 +55,9 @@ class Planner:
     router: Routes
     contracts: Callable[[], Mapping[Capability, CapabilityContract]]
     calendar: Calendar
-    read: Callable[[str, str | None, date], Reading] = field(default_factory=lambda: RecentTexts(read_text))
+    read: Callable[[str, str | None, date], Reading] = field(
+        default_factory=lambda: RecentReadings(read_text)
+    )
     fields: DeclaredFields = field(default_factory=DeclaredFields)
     ties: Ties | None = None
     clarify: ClarifyRules = field(default_factory=ClarifyRules)
@@ -64,8 +66,8 @@ class Planner:
     async def plan(self, message: ChatMessage, session: Session | None = None) -> Planned:
         """Understand a message: encoder batches are the only waiting, and advice where that is asked for.
 
-        A message that answers what the session was asked takes that intent up again; one that goes on with
-        what was said there is ranked with it.
+        `session` is as the message's user finds it. A message that answers one of its questions takes that
+        intent up again; one that goes on with a topic is ranked with it.
         Raises OverloadedError when the encoder's queue is full.
         """
         reading = self._read_today(message.message, message.language)
@@ -78,8 +80,8 @@ class Planner:
             taken_up = await self._take_up(message, session.questions, reading)
             if taken_up is not None:
                 return taken_up
-        if session is not None and (texts := session.texts_for(message.user_id)):
-            goes_on = await self._go_on(message, texts, reading)
+        if session is not None and session.topics:
+            goes_on = await self._go_on(message, session.topics, reading)
             if goes_on is not None:
                 return goes_on
         found = await self.decomposer.split(message.message, self._rank)
@@ -104,9 +106,16 @@ class Planner:
     async def _take_up(
         self, message: ChatMessage, questions: Sequence[Question], reading: Reading
     ) -> Planned | None:
-        """The plan of the first question that the message answers, None where it answers none."""
+        """The plan of the first question that the message answers, None where it answers none.
+
+        What reads like a reply to options is nothing for other questions, though it may choose none:
+        "neither" and "4" would fit any text that an agent asked for.
+        """
         (ranking,) = await self.router.rank([message.message])
+        is_choice = any(reads_as_choice(question, message.message) for question in questions)
         for place, question in enumerate(questions):
+            if is_choice and not question.options:
+                continue
             answered = self._answer(message, question, reading, ranking)
             if answered is not None:
                 others = (*questions[:place], *questions[place + 1 :])
@@ -140,16 +149,16 @@ class Planner:
         again = _again(question, whole.message)
         return self._assemble(whole, (again,), self._read_today(whole.message, reading.language), ())
 
-    async def _go_on(self, message: ChatMessage, texts: Sequence[str], reading: Reading) -> Planned | None:
-        """The plan of a message that means more behind an earlier text, None where it doesn't."""
-        piece = continuing(texts, message.message)
+    async def _go_on(self, message: ChatMessage, topics: Sequence[str], reading: Reading) -> Planned | None:
+        """The plan of a message that means more behind a topic, None where it doesn't."""
+        piece = continuing(topics, message.message)
         if piece is None or piece.antecedent is None:
             return None
         alone, together = await self.router.rank([message.message, piece.ranked])
         if not is_continued(message.message, span_rank(alone), span_rank(together)):
             return None
-        earlier = piece.antecedent.text
-        named = named_before(earlier, self._read_today(earlier, message.language).entities)
+        topic = piece.antecedent.text
+        named = named_before(topic, self._read_today(topic, message.language).entities)
         known = replace(reading, entities=(*reading.entities, *named))
         return self._assemble(message, (_ranked_piece(piece, together),), known, (together,))
 

@@ -11,7 +11,14 @@ import math
 import orjson
 
 from dispatcher.errors import RequestError
-from dispatcher.protocol.storable import BEYOND_64_BITS, MAX_INTEGER, NOT_FINITE, Flaw, find_flaw
+from dispatcher.protocol.storable import (
+    BEYOND_64_BITS,
+    MAX_DEPTH,
+    MAX_INTEGER,
+    NOT_FINITE,
+    Flaw,
+    find_flaw,
+)
 
 
 def check_media_type(content_type: str | None, content_encoding: str | None) -> None:
@@ -40,7 +47,7 @@ def parse_document(raw: bytes) -> dict[str, object]:
         raise RequestError("The body is not JSON in UTF-8.", code="malformed_json") from None
     if not isinstance(document, dict):
         raise RequestError("The body must be a JSON object.", code="malformed_json")
-    if flaw := find_flaw(document):
+    if _may_be_flawed(raw) and (flaw := find_flaw(document)):
         raise _refusal(flaw)
     return document
 
@@ -63,6 +70,14 @@ def _holds_float(value: object) -> bool:
     if isinstance(value, list):
         return any(map(_holds_float, value))
     return isinstance(value, float)
+
+
+def _may_be_flawed(raw: bytes) -> bool:
+    """Whether valid JSON may hold what its numbers, which were looked at when they were read, do not.
+
+    NUL and half a surrogate pair come as escapes alone, and no level without a bracket.
+    """
+    return b"\\u" in raw or raw.count(b"{") + raw.count(b"[") > MAX_DEPTH
 
 
 def _refusal(flaw: Flaw) -> RequestError:

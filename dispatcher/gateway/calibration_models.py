@@ -17,7 +17,7 @@ class StateBody(Body):
 class CalibrationReply(Reply):
     """A stored calibration. `held` is true of one that a person put in force; times in ms since the epoch.
 
-    In a list, `registry_version` and `scope_floor` are null for one of a form that this version can't read.
+    `registry_version` and `scope_floor` are null for one of a form that this version can't read.
     """
 
     number: int
@@ -40,7 +40,10 @@ class CalibrationsReply(Reply):
 
 
 class CalibrationDetailReply(CalibrationReply):
-    """A calibration with what it was measured to do, and all of it as JSON."""
+    """A calibration with what it was measured to do, and all of it as JSON.
 
-    report: dict[str, JsonValue]
-    document: dict[str, JsonValue]
+    Both are null for one that was retired, and is of a form that this version can't read.
+    """
+
+    report: dict[str, JsonValue] | None
+    document: dict[str, JsonValue] | None

@@ -14,7 +14,7 @@ from dispatcher.gateway.reply import json_response
 from dispatcher.gateway.validation import validate_document
 from dispatcher.registry.access import Role
 from dispatcher.routing.calibration_record import calibration_document
-from dispatcher.routing.stored_calibration import State, Stored, brief
+from dispatcher.routing.stored_calibration import State, Stored, Unreadable, brief
 
 DIGITS = 9
 """Of a number; more fit no INTEGER column."""
@@ -42,7 +42,7 @@ class CalibrationRoutes:
             methods=["GET"],
             responses={
                 200: {"model": CalibrationDetailReply, "description": "The calibration with its report."},
-                **problems(*GUARDED, 404),
+                **problems(*GUARDED, 404, 409),
             },
         )
         self.router.add_api_route(
@@ -79,6 +79,8 @@ def _read(number: str) -> int:
     return int(number)
 
 
-def _whole(stored: Stored) -> dict[str, object]:
+def _whole(stored: Stored | Unreadable) -> dict[str, object]:
+    if isinstance(stored, Unreadable):
+        return {**brief(stored), "report": None, "document": None}
     document = calibration_document(stored.recorded)
     return {**brief(stored), "report": stored.report, "document": document}

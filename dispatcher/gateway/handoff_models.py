@@ -41,7 +41,8 @@ class AnswerBody(Body):
 class HandoffReply(Reply):
     """A part that a person does; times in milliseconds since the epoch.
 
-    `published_ms` is when the broker had its frame, null for ever where there is no broker;
+    `described` is what its caller asked for in free words (`match: semantic`), null where that is not more
+    than `text`. `published_ms` is when the broker had its frame, null for ever where there is no broker;
     `publish_error` is why it can't have it, then the list alone tells of the part.
     """
 
@@ -49,6 +50,7 @@ class HandoffReply(Reply):
     request_id: str
     caller: str
     text: str
+    described: str | None
     language: str
     environment: str
     state: Literal["open", "answered"]

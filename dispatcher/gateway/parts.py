@@ -138,11 +138,14 @@ class Calibrations(Protocol):
         ...
 
     async def show(self, number: int) -> Stored:
-        """One of them."""
+        """One of them; raises RequestError `not_readable` as well."""
         ...
 
-    async def change(self, number: int, state: State, by: str) -> Stored:
-        """Give it another state; raises RequestError `other_encoder` or `other_contrast` as well."""
+    async def change(self, number: int, state: State, by: str) -> Stored | Unreadable:
+        """Give it another state.
+
+        Raises RequestError `not_readable`, `other_encoder` or `other_contrast` as well.
+        """
         ...
 
 

@@ -60,6 +60,7 @@ BY_CODE: Mapping[str, Kind] = {
     "lease_superseded": Kind(status=409, title="The lease belongs to a newer instance"),
     "other_encoder": Kind(status=409, title="The calibration belongs to another encoder"),
     "other_contrast": Kind(status=409, title="The calibration belongs to another version"),
+    "not_readable": Kind(status=409, title="Another version's calibration can't be read"),
     "not_retryable": Kind(status=409, title="Nobody knows what this belongs to"),
     "already_retried": Kind(status=409, title="It was retried before"),
     "may_have_run": Kind(status=409, title="Only the agent that had it may get it again"),
@@ -68,6 +69,7 @@ BY_CODE: Mapping[str, Kind] = {
     "agent_unavailable": Kind(status=409, title="No agent that may get it can take it now"),
     "body_too_large": Kind(status=413, title="The body is too large"),
     "unsupported_media_type": Kind(status=415, title="The body must be JSON in UTF-8"),
+    "text_refused": Kind(status=422, title="The encoder does not take such a text"),
     "stopping": Kind(status=503, title="This replica is shutting down"),
     "not_ready": Kind(status=503, title="A part is not ready"),
 }

@@ -31,7 +31,7 @@ from dispatcher.routing.record import decision_document
 
 Document = dict[str, object]
 
-_OFFLINE = frozenset({"winner", "contrast", "ranked_text", "refused_for"})
+_OFFLINE = frozenset({"winner", "contrast", "ranked_text", "refused_for", "own_similarity", "own_candidates"})
 """Members of a decision that only those who work offline need."""
 _HIDDEN: Document = {
     "outcome": Outcome.OUT_OF_SCOPE,

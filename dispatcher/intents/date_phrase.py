@@ -35,6 +35,9 @@ _MONTH_NAME = (
 _DAY_NUMBER = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR_AFTER = r"(?:,?\s+(?P<year>\d{4}))?"
 
+_LOOKED_BACK = 16
+"""Characters before a date: longer than any preposition with "the"."""
+
 Reader = Callable[[re.Match[str], date], date | None]
 
 
@@ -65,7 +68,17 @@ def _month_day(found: re.Match[str], today: date) -> date | None:
 def _month_name(found: re.Match[str], today: date) -> date | None:
     month, day = _MONTHS.index(found["month"][:3].lower()) + 1, int(found["day"])
     year = found["year"]
+    if found["month"] == "may" and not (year or _is_said_as_date(found)):
+        return None
     return _day(int(year), month, day) if year else _nearest(month, day, today)
+
+
+def _is_said_as_date(found: re.Match[str]) -> bool:
+    """Of a small "may" and a number: behind a preposition ("on may 3", "3 of may"), or all there is."""
+    text, start = found.string, found.start()
+    is_alone = start == 0 and len(text) <= found.end() + 1
+    before = text[max(0, start - _LOOKED_BACK) : start]
+    return is_alone or " of " in found[0].lower() or _DATE_AHEAD.search(before) is not None
 
 
 def _week(found: re.Match[str], today: date) -> date | None:
@@ -89,7 +102,8 @@ def _weekday_en(found: re.Match[str], today: date) -> date | None:
 
 
 def _distance(found: re.Match[str], today: date) -> date | None:
-    days = int(found["count"]) * (7 if found["unit"].lower().startswith(("周", "week", "星期")) else 1)
+    unit = found["unit"].lower().lstrip("个")
+    days = int(found["count"]) * (7 if unit.startswith(("周", "week", "星期", "礼拜")) else 1)
     return _shifted(today, -days if found["way"].lower() in {"前", "之前", "以前", "ago"} else days)
 
 
@@ -133,11 +147,20 @@ _ZH_WORDS = "|".join(sorted((w for w in _DAY_WORDS if not w.isascii()), key=len,
 _EN_WORDS = "|".join(sorted((w for w in _DAY_WORDS if w.isascii()), key=len, reverse=True))
 
 _DIGIT = re.compile(r"\d", re.ASCII)
+_DATE_AHEAD = _compiled(r"\b(?:on|by|to|of|for|from|till|until|after|before|since|around)\s(?:the\s)?\Z")
+_COUNTED = r"每隔半数几一二两三四五六七八九十\d"
+"""Before 周: "两周一次" means two weeks, no Monday."""
 _WORD_READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
     (_compiled(rf"{_ZH_WORDS}|\b(?:{_EN_WORDS})\b"), _day_word),
-    (_compiled(r"(?P<week>上上|下下|[上下这本])个?(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天])?"), _week),
+    (
+        _compiled(r"(?P<week>上上|下下|[上下这本])个?(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天](?!次))?"),
+        _week,
+    ),
     (_compiled(r"\b(?P<week>last|next|this)\s+week\b(?P<weekday>)"), _week),
-    (_compiled(r"(?<![上下这本个每])(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天])"), _weekday_zh),
+    (
+        _compiled(rf"(?<![上下这本个{_COUNTED}])(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天])"),
+        _weekday_zh,
+    ),
     (_compiled(rf"\b(?:(?P<week>last|next|this)\s+)?{_WEEKDAY_NAME}\b"), _weekday_en),
     (_compiled(rf"\b(?P<week>last|next|this)\s+{_WEEKDAY_SHORT}\b"), _weekday_en),
 )
@@ -162,7 +185,7 @@ _NUMBER_READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
     (_compiled(rf"\b{_DAY_NUMBER}\s+(?:of\s+)?{_MONTH_NAME}(?![a-z]){_YEAR_AFTER}"), _month_name),
     (
         _compiled(
-            r"(?<![\d.])(?P<count>\d{1,4})\s?(?P<unit>天|个?周|个?星期|days?|weeks?)\s?"
+            r"(?<![\d.])(?P<count>\d{1,4})\s?(?P<unit>天|个?(?:周|星期|礼拜)|days?|weeks?)\s?"
             r"(?P<way>之前|以前|前|之后|以后|后|ago\b)"
         ),
         _distance,

@@ -8,10 +8,11 @@ from dispatcher.intents.clause import Clause, cut_clauses, keep_strongest
 from dispatcher.intents.connective import CutKind
 from dispatcher.intents.filler import is_asking, is_courtesy, is_pointing, is_standing
 from dispatcher.intents.plan import Piece, Rank
-from dispatcher.intents.recent_texts import RecentTexts
+from dispatcher.intents.recent_readings import RecentReadings
 from dispatcher.intents.reference import is_condition, is_item, is_leaning
-from dispatcher.intents.segment import DecomposeRules, Span, SpanTable, all_spans, choose_spans
-from dispatcher.intents.traditional import simplified
+from dispatcher.intents.segment import DecomposeRules, choose_spans
+from dispatcher.intents.span_table import Span, SpanTable, all_spans
+from dispatcher.traditional import simplified
 
 
 class RuleDecomposer:
@@ -22,7 +23,7 @@ class RuleDecomposer:
 
     def __init__(self, rules: DecomposeRules) -> None:
         self._rules = rules
-        self._read = RecentTexts(read_clauses)
+        self._read = RecentReadings(read_clauses)
 
     async def split(self, message: str, rank: Rank) -> tuple[Piece, ...]:
         """See `plan.Decomposer`; errors of `rank` pass through."""
@@ -99,20 +100,15 @@ def with_conditions(message: str, clauses: Sequence[Clause]) -> tuple[Clause, ..
     """A condition goes with the clause after it in its sentence, else with the one before it."""
     joined: list[Clause] = []
     is_open = False
-    for clause in clauses:
+    for clause, following in zip(clauses, [*clauses[1:], None], strict=True):
         is_one = is_condition(message[clause.start : clause.end])
-        belongs = is_open or (is_one and _ends_sentence(clause, clauses))
+        belongs = is_open or (is_one and (following is None or following.cut >= CutKind.ASIDE))
         if belongs and joined and clause.cut < CutKind.ASIDE:
             joined[-1] = Clause(start=joined[-1].start, end=clause.end, cut=joined[-1].cut)
         else:
             joined.append(clause)
         is_open = is_one
     return tuple(joined)
-
-
-def _ends_sentence(clause: Clause, clauses: Sequence[Clause]) -> bool:
-    following = next((one for one in clauses if one.start >= clause.end), None)
-    return following is None or following.cut >= CutKind.ASIDE
 
 
 def _prefixed(pending: Clause | None, clause: Clause) -> Clause:

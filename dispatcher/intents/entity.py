@@ -43,7 +43,7 @@ _ORDERS = tuple(
     re.compile(pattern, re.IGNORECASE | re.ASCII)
     for pattern in (
         rf"{_NAMED_NUMBER}(?P<id>{_ONE_DIGIT}{_ID})",
-        rf"(?:订单|\border)\s{{0,3}}[:#]?\s{{0,3}}(?P<id>{_FOUR_DIGITS}{_ID})",
+        rf"(?:订单|\border)\s{{0,3}}[:#]?\s{{0,3}}(?P<id>{_FOUR_DIGITS}{_ID})(?!\s?[年月日])",
         rf"(?<![A-Za-z0-9_-])(?<!尾号)(?P<id>{_FOUR_DIGITS}{_ID})\s?(?:号|这个|这笔|的)?订单",
     )
 )

@@ -5,6 +5,7 @@ dropped wish; so the lists hold only words that name no topic.
 """
 
 import re
+from collections.abc import Iterator
 
 from dispatcher.intents.reference import plain, refers
 
@@ -69,8 +70,9 @@ def _any_of(words: str) -> str:
 _MARKS = frozenset("?？")
 _COURTESY = frozenset(COURTESY_EN.split())
 _POINTING = frozenset(POINTING_EN.split()) | _COURTESY
-_COURTESY_ONLY = re.compile(rf"(?:{_any_of(COURTESY_ZH)}|\W)+")
-_POINTING_ONLY = re.compile(rf"(?:{_any_of(COURTESY_ZH + ' ' + POINTING_ZH)}|\W)+")
+_COURTESY_HAN = frozenset(COURTESY_ZH.split())
+_POINTING_HAN = frozenset(POINTING_ZH.split()) | _COURTESY_HAN
+_LONGEST_HAN = max(map(len, _POINTING_HAN))
 _OPENING = r"^(?:(?:and|so|but|please|pls|kindly|then|also)\s+){0,3}"
 _OPENER = rf"(?:{_any_of(_OPENERS_EN)})\b"
 _ASKING = re.compile(rf"{_OPENING}{_OPENER}|\b(?:{_ANYWHERE_EN})\b|{_ANYWHERE_ZH}")
@@ -84,12 +86,12 @@ _HAN = re.compile("[\u3400-\u9fff]")
 
 def is_courtesy(clause: str) -> bool:
     """Only greetings, thanks, urgency: "hi there", "急用", "太感谢了"."""
-    return _consists_of(clause, _COURTESY, _COURTESY_ONLY)
+    return _consists_of(clause, _COURTESY, _COURTESY_HAN)
 
 
 def is_pointing(clause: str) -> bool:
     """Names no topic of its own: "can you help", "what is it now", "请帮我查一下"."""
-    return _consists_of(clause, _POINTING, _POINTING_ONLY)
+    return _consists_of(clause, _POINTING, _POINTING_HAN)
 
 
 def is_asking(clause: str, mark: str = "") -> bool:
@@ -106,10 +108,32 @@ def is_standing(clause: str, mark: str = "") -> bool:
     return asks and not refers(clause)
 
 
-def _consists_of(clause: str, words: frozenset[str], chinese_only: re.Pattern[str]) -> bool:
+def _consists_of(clause: str, english: frozenset[str], chinese: frozenset[str]) -> bool:
     if len(clause) > _LONGEST:
         return False
     if _HAN.search(clause):
-        return chinese_only.fullmatch(plain(clause)) is not None
+        return _is_chain(plain(clause), chinese)
     found = _ENGLISH_WORD.findall(plain(clause))
-    return bool(found) and all(word in words for word in found)
+    return bool(found) and all(word in english for word in found)
+
+
+def _is_chain(text: str, words: frozenset[str]) -> bool:
+    """Whether words of these and marks make up the whole text, however it is cut.
+
+    The places that a chain reaches are counted once each: a pattern that repeats alternatives tries every
+    way to cut "哈哈哈哈", and their number doubles with each character.
+    """
+    reached = {0}
+    for at in range(len(text)):
+        if at in reached:
+            reached |= {at + length for length in _lengths(text, at, words)}
+    return len(text) in reached
+
+
+def _lengths(text: str, at: int, words: frozenset[str]) -> Iterator[int]:
+    """Of the words that begin here; a mark is a word of one character."""
+    if not (text[at].isalnum() or text[at] == "_"):
+        yield 1
+    for length in range(1, min(_LONGEST_HAN, len(text) - at) + 1):
+        if text[at : at + length] in words:
+            yield length

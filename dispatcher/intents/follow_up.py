@@ -1,10 +1,11 @@
-"""What a message means after what was said and asked before (pure).
+"""What a message means after the topics and questions before it (pure).
 
-It may answer what was asked: `fill`. Or it goes on with what the person said: "能修吗" after "我的耳机坏了".
-For that `topic_of` is remembered of each message, `continuing` gives the piece to be ranked, and
+It may answer a question: `fill`. Or it goes on with a topic: "能修吗" after "我的耳机坏了".
+For that `topic_of` is kept of each message, `continuing` gives the piece to be ranked, and
 `is_continued` says by the ranks whether it helps.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,8 +24,8 @@ ELLIPTIC_CHARACTERS = 40
 """A longer message says itself what it is about."""
 LIKELY = 0.5
 """Similarity from which a capability is more likely right than not."""
-REMEMBERED_CHARACTERS = 240
-"""Of an earlier text, its end; see `DecomposeRules.ranked_characters`."""
+TOPIC_CHARACTERS = 240
+"""Of a longer topic, its end; see `DecomposeRules.ranked_characters`."""
 _ELLIPTIC = re.compile(
     "^(?:那|那么|还|就|请问)?(?:(?:能|可以|会|要|可|得|该)[^，,。]{0,3}[吗么呢嘛]|(?:怎么|怎样|如何)[^，,。]{0,3})[?？]?$"
     "|^(?:那|那么|还)?(?:大概|一般)?(?:要|需要)?(?:多久|多少钱|多长时间|什么时候|几天|几点|哪天|哪里|在哪)[^，,。]{0,3}$"
@@ -40,44 +41,43 @@ _NAMING = frozenset({EntityKind.ORDER_NUMBER, EntityKind.PHONE})
 _ABOUT_US = re.compile(r"[你您](?:是|叫|好|在)|\bare you\b|\byour name\b")
 
 
-def continued(previous: Sequence[str], message: str) -> str | None:
-    """An elliptic message behind the latest earlier text that names a topic; None where it needs or has none.
+def continued(topics: Sequence[str], message: str) -> str | None:
+    """An elliptic message behind the latest topic; None where it needs or has none.
 
-    `previous` are the texts of the same session, the latest last.
+    `topics` are those of the same session, the latest last.
     """
     if not is_elliptic(message):
         return None
-    topics = (text for text in reversed(previous) if not is_courtesy(text) and not is_elliptic(text))
-    topic = next(topics, None)
-    return None if topic is None else f"{topic[-REMEMBERED_CHARACTERS:]} {message.strip()}"
+    latest = next(filter(None, (topic_of([topic]) for topic in reversed(topics))), None)
+    return None if latest is None else f"{latest} {message.strip()}"
 
 
-def continuing(previous: Sequence[str], message: str) -> Piece | None:
+def continuing(topics: Sequence[str], message: str) -> Piece | None:
     """The message as one piece that is ranked as `continued` says; None where that gives no text.
 
-    It refers to the earlier text, which no character of this message holds: from 0 to 0.
+    Its antecedent is the topic, which no character of this message holds: from 0 to 0.
     """
-    together = continued(previous, message)
+    together = continued(topics, message)
     if together is None:
         return None
-    earlier = together.removesuffix(message.strip()).strip()
-    antecedent = Entity(kind=EntityKind.ANTECEDENT, text=earlier, value=earlier, start=0, end=0)
+    topic = together.removesuffix(message.strip()).strip()
+    antecedent = Entity(kind=EntityKind.ANTECEDENT, text=topic, value=topic, start=0, end=0)
     return Piece(text=message, start=0, end=len(message), asked=together, antecedent=antecedent)
 
 
-def named_before(earlier: str, entities: Sequence[Entity]) -> tuple[Entity, ...]:
-    """Those of an earlier text's entities that a message goes on with, from 0 to 0 like the text itself.
+def named_before(topic: str, entities: Sequence[Entity]) -> tuple[Entity, ...]:
+    """Those of a topic's entities that a message goes on with, from 0 to 0 like the topic itself.
 
-    What a text that may have been cut begins with is left out: it may be half a number.
+    What a topic that may have been cut begins with is left out: it may be half a number.
     """
-    first = 1 if len(earlier) >= REMEMBERED_CHARACTERS else 0
+    first = 1 if len(topic) >= TOPIC_CHARACTERS else 0
     kept = (one for one in entities if one.kind in _NAMING and one.start >= first)
     return tuple(replace(one, start=0, end=0) for one in kept)
 
 
 def topic_of(texts: Sequence[str]) -> str | None:
-    """What to remember of a message that asked for these; None where it names no topic by itself."""
-    text = " ".join(texts)[-REMEMBERED_CHARACTERS:]
+    """The topic of a message that asked for these; None where it names none by itself."""
+    text = " ".join(texts)[-TOPIC_CHARACTERS:]
     return None if not text or is_courtesy(text) or is_elliptic(text) else text
 
 
@@ -92,10 +92,10 @@ def is_elliptic(message: str) -> bool:
 
 
 def is_continued(message: str, alone: SpanRank, together: SpanRank) -> bool:
-    """Whether the message means what it means behind the earlier text, by the ranks of both.
+    """Whether the message means what it means behind the topic, by the ranks of both.
 
     A message that names something ("what about a refund", "白色呢") and more likely than not asks for
-    another capability by itself begins a topic of its own: the earlier text makes any two rank well.
+    another capability by itself begins a topic of its own: the one before makes any two rank well.
     """
     if not together.in_scope:
         return False
@@ -150,6 +150,7 @@ def _free_value(field: InputField, text: str) -> object | None:
     if fitted is not None:
         return fitted
     try:
-        return field.fitted(float(text))
+        number = float(text)
     except ValueError:
         return None
+    return field.fitted(number) if math.isfinite(number) else None

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from dispatcher.identifiers import Capability
 from dispatcher.intents.plan import EntityKind
+from dispatcher.registry.schema_reference import followed
 
 _DEPTH = 8
-"""References followed and alternatives opened before everything is said to fit."""
+"""Alternatives opened, one within the other, before everything is said to fit."""
 
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
@@ -49,7 +50,7 @@ class InputField:
 
         One line of at most 200 characters; the end of a longer one is cut off.
         """
-        described = _resolved(self.schema, self.root, _DEPTH)
+        described = followed(self.schema, self.root)
         texts = described.get("description"), described.get("title"), self.name.replace("_", " "), self.name
         lines = (" ".join(text.split()) for text in texts if isinstance(text, str))
         return next((line[:_LABEL_CHARACTERS].rstrip() for line in lines if line), "")
@@ -72,7 +73,7 @@ class InputField:
 
 def input_fields(schema: Schema) -> tuple[InputField, ...]:
     """The fields of an object schema, in its order."""
-    top = _resolved(schema, schema, _DEPTH)
+    top = followed(schema, schema)
     required = _sequence(top.get("required"))
     return tuple(
         InputField(
@@ -103,7 +104,7 @@ def _entity_kind(name: str, described: Schema) -> EntityKind | None:
 def _fits(schema: Schema, value: object, root: Schema, depth: int) -> bool:
     if depth == 0:
         return True
-    resolved = _resolved(schema, root, depth)
+    resolved = followed(schema, root)
     if not _has_type(resolved.get("type"), value):
         return False
     return _NARROWING.isdisjoint(resolved) or (
@@ -140,18 +141,6 @@ def _is_listed(schema: Schema, value: object) -> bool:
         return False
     listed = _sequence(schema.get("enum"))
     return not listed or value in listed
-
-
-def _resolved(schema: Schema, root: Schema, depth: int) -> Schema:
-    """The schema with its `$ref` replaced by what it names in `root`; siblings of the reference win."""
-    reference = schema.get("$ref")
-    if not isinstance(reference, str) or not reference.startswith("#/") or depth == 0:
-        return schema
-    target: object = root
-    for step in reference[2:].split("/"):
-        target = _mapping(target).get(step.replace("~1", "/").replace("~0", "~"))
-    own = {key: value for key, value in schema.items() if key != "$ref"}
-    return {**_resolved(_mapping(target), root, depth - 1), **own}
 
 
 def _schemas(schema: Schema, keyword: str) -> list[Schema]:

@@ -12,7 +12,7 @@ from dispatcher.intents.doubt import DoubtRules, Standing, split_doubt
 from dispatcher.intents.language_model import LanguageModel, Offer
 from dispatcher.intents.plan import Decomposer, Piece, Rank
 from dispatcher.intents.split_advice import read_pieces, split_prompt
-from dispatcher.intents.traditional import simplified
+from dispatcher.traditional import simplified
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class LlmDecomposer:
     stand: Stand
     describe: Describe
     rules: DoubtRules
-    ranked_characters: int = 600
+    ranked_characters: int
     """See `segment.DecomposeRules`."""
 
     async def split(self, message: str, rank: Rank) -> tuple[Piece, ...]:

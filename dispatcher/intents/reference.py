@@ -6,7 +6,7 @@ lists are short on purpose: what they miss stays a piece of its own.
 
 import re
 
-from dispatcher.intents.traditional import simplified
+from dispatcher.traditional import simplified
 
 _PRONOUN_EN = r"it|its|it's|them|they|they're|their|this|that|these|those|ones?|he|him|she|her|his|same"
 _PRONOUN_ZH = "它|(?<![其吉])他|她|这|那(?=[个些款件种家位里边])|该|其(?![实余中次])"

@@ -18,14 +18,13 @@ A span is a pair of clause indexes, `[first, beyond)`. Four steps, each a functi
 4. At most `MAX_INTENTS`: what is beyond stays in the last piece.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from dispatcher.intents.connective import CutKind
-from dispatcher.intents.plan import MAX_INTENTS, SpanRank
-
-Span = tuple[int, int]
+from dispatcher.intents.plan import MAX_INTENTS
+from dispatcher.intents.span_table import Span, SpanTable
 
 _UNSURE = frozenset({CutKind.LIST, CutKind.COMMA})
 
@@ -52,42 +51,6 @@ class DecomposeRules:
     item_similarity: float = 0.7
     sure_similarity: float = 0.9
     ranked_characters: int = 240
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpanTable:
-    """All that is known of n clauses: the cut before each, what each does, n·(n+1)/2 ranks.
-
-    `asking` clauses read like a wish, `standing` ones are one without their neighbours' help;
-    `leaning` ones mean little without the one before.
-    """
-
-    cuts: Sequence[CutKind]
-    asking: Sequence[bool]
-    standing: Sequence[bool]
-    leaning: Sequence[bool]
-    items: Sequence[bool]
-    ranks: Mapping[Span, SpanRank]
-
-    def asks(self, span: Span) -> bool:
-        """Whether any clause of the span reads like a wish."""
-        return any(self.asking[span[0] : span[1]])
-
-    def is_list(self, span: Span) -> bool:
-        """Whether the span continues a list of things rather than of wishes."""
-        first, cut = span[0], self.cuts[span[0]]
-        return cut is CutKind.LIST or (
-            cut is CutKind.CONNECTIVE and self.items[first] and span[1] - first == 1
-        )
-
-    def stands(self, span: Span) -> bool:
-        """Whether any clause of the span is a wish by itself."""
-        return any(self.standing[span[0] : span[1]])
-
-
-def all_spans(count: int) -> tuple[Span, ...]:
-    """Every contiguous span of `count` clauses."""
-    return tuple((first, beyond) for first in range(count) for beyond in range(first + 1, count + 1))
 
 
 def choose_spans(table: SpanTable, rules: DecomposeRules) -> tuple[Span, ...]:

@@ -56,9 +56,7 @@ class JsonFormatter(logging.Formatter):
         if record.stack_info:
             line["stack"] = record.stack_info
         try:
-            return orjson.dumps(
-                line, default=repr, option=orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
-            ).decode()
+            return orjson.dumps(line, default=repr, option=_OPTIONS).decode()
         except TypeError:  # an integer beyond 64 bits, or half a surrogate pair
             return json.dumps(line, default=str)
 

@@ -25,8 +25,9 @@ class NearCapability(BaseModel):
 class HandoffFrame(Frame):
     """A part of a request for a person.
 
-    `text` is the part's own words, `message` the whole of what was posted, `context` what its caller
-    sent along. `reason` says why no agent has it, `near` which capabilities came nearest.
+    `text` is the part's own words, `message` the whole of what was posted, `described` what its caller asked
+    for in free words, null where that is not more than `text`. `context` is what its caller sent along, over
+    what its session remembered. `reason` says why no agent has it, `near` which capabilities came nearest.
     """
 
     type: Literal["handoff"] = "handoff"
@@ -34,6 +35,7 @@ class HandoffFrame(Frame):
     task_id: Identifier
     caller: str
     text: str
+    described: str | None = None
     message: str
     language: str
     environment: str

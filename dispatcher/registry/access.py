@@ -65,10 +65,6 @@ class AccessRepository(Protocol):
         """All keys, by creation, and all grants, consistent with one another."""
         ...
 
-    async def find_key(self, key_id: str) -> ApiKey | None:
-        """The key by its public id, revoked ones included."""
-        ...
-
     async def add_key(self, key: ApiKey) -> None:
         """Store a new key."""
         ...

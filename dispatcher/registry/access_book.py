@@ -1,6 +1,7 @@
 """Keys and grants in memory, so that authentication and grant checks never wait for the database."""
 
-import logging
+import asyncio
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,12 +12,11 @@ from dispatcher.protocol.frames import RegisterFrame
 from dispatcher.registry.access import AccessRepository, AccessSnapshot, ApiKey, Identity, Role
 from dispatcher.registry.api_key import PresentedKey, fits, parse_key
 
-_log = logging.getLogger(__name__)
-
 MAX_AGE_S = 30.0
 """A copy older than this could honour a revoked key; nobody is let in by it."""
 NEW_KEY_S = 0.2
 """How old the copy has to be before a key that does not fit makes the book look again."""
+_UNREADABLE = "keys and grants can't be read from the database"
 DEVELOPMENT = Identity(role=Role.CALLER, subject="development", grants=None, every_role=True)
 
 
@@ -39,21 +39,26 @@ class AccessBook:
         self._clock = clock
         self._development = development
         self._copy: _Copy | None = None
+        self._began_at = -math.inf
+        """When the latest load began, whatever became of it."""
+        self._loading = asyncio.Lock()
+        """One load after the other: one that began earlier never replaces what a later one found."""
 
     async def refresh(self) -> None:
         """Replace the copy by what is stored now; raises UnavailableError and keeps the old one."""
         if not self._development:
-            read_at = self._clock.monotonic()
-            self._copy = _copy(await self._repository.load(), read_at)
+            async with self._loading:
+                await self._load()
 
     async def authenticate(self, bearer: str | None) -> Identity | None:
         """The identity behind a key's text; None where it is not a valid key.
 
         A key that does not fit may be younger than the copy: the database is asked again, at most
-        every NEW_KEY_S seconds whatever is presented.
+        every NEW_KEY_S seconds, once for all who ask meanwhile, and never twice at a time.
 
         Raises:
-            UnavailableError: The copy is missing or older than MAX_AGE_S.
+            UnavailableError: The copy is missing or older than MAX_AGE_S, or the key does not fit it
+                and the database could not be asked again.
         """
         if self._development:
             return DEVELOPMENT
@@ -61,10 +66,24 @@ class AccessBook:
         if presented is None:
             return None
         identity = self._identity(presented)
-        if identity is None and self._clock.monotonic() - self._current().read_at >= NEW_KEY_S:
-            await self.refresh()
+        if identity is None:
+            await self._look_again()
             identity = self._identity(presented)
         return identity
+
+    async def _look_again(self) -> None:
+        asked_at = self._clock.monotonic()
+        async with self._loading:
+            began_at = self._began_at
+            if began_at < asked_at and self._clock.monotonic() - began_at >= NEW_KEY_S:
+                await self._load()
+            elif self._current().read_at < began_at:
+                raise UnavailableError(_UNREADABLE)
+
+    async def _load(self) -> None:
+        """To be called with the lock held."""
+        self._began_at = self._clock.monotonic()
+        self._copy = _copy(await self._repository.load(), self._began_at)
 
     def _identity(self, presented: PresentedKey) -> Identity | None:
         copy = self._current()
@@ -94,7 +113,7 @@ class AccessBook:
 
     def _current(self) -> _Copy:
         if self._copy is None or self._clock.monotonic() - self._copy.read_at > MAX_AGE_S:
-            raise UnavailableError("keys and grants can't be read from the database")
+            raise UnavailableError(_UNREADABLE)
         return self._copy
 
 

@@ -75,8 +75,9 @@ class LivenessRules:
 class AgentStatus:
     """What was observed of an agent, summed over its live instances, at one moment.
 
-    `capacity` is `max_load` times live, not draining instances. `running` is the larger of the
-    reported number and the attempts open in our ledger. `success` in [0, 1] is per capability.
+    `liveness` is that of its best instance. `capacity` is `max_load` times live, not draining instances.
+    `running` is the larger of the number that live instances reported and the attempts open in our ledger.
+    `draining` means that all live ones are.
     """
 
     liveness: Liveness

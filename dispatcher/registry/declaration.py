@@ -75,13 +75,13 @@ def _warnings_of(capability: CapabilityDeclaration) -> Iterator[str]:
             f"{capability.name}: {len(capability.examples)} examples; "
             f"at least {WANTED_EXAMPLES} make routing clearly more accurate"
         )
-    languages = {_language(text) for text in capability.descriptions}
-    if len(languages) == 1:
-        yield f"{capability.name}: described in one language only ({languages.pop()})"
+    chinese = {_holds_chinese(text) for text in capability.descriptions}
+    if len(chinese) == 1:
+        yield f"{capability.name}: described {'in Chinese only' if chinese.pop() else 'without Chinese'}"
 
 
-def _language(text: str) -> str:
-    return "zh" if any("\u4e00" <= character <= "\u9fff" for character in text) else "en"
+def _holds_chinese(text: str) -> bool:
+    return any("\u4e00" <= character <= "\u9fff" for character in text)
 
 
 def _is_time_zone(name: str) -> bool:

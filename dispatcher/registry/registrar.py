@@ -1,8 +1,9 @@
 """Registrations, heartbeats and departures: keeps the stored registry and the live view in step.
 
-Changes of one process are made one after the other, under one lock. Another replica may write
-between a check and the write that follows: then nothing is written, and the registration is
-checked again. What is stored can be routed to: the agent's queue exists before.
+Changes of one process are made one after the other, under one lock, and followed under another: one
+change of routing takes in all that came meanwhile. Another replica may write between a check and the
+write that follows: then nothing is written, and the registration is checked again. What is stored can
+be routed to: its texts can be read, and the agent's queue exists before.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from dispatcher.errors import ConfigurationError, DeliveryError, RegistrationErr
 from dispatcher.identifiers import AgentId, Capability, LeaseId, new_id
 from dispatcher.protocol.frames import HeartbeatFrame, RegisteredFrame, RegisterFrame
 from dispatcher.registry.admission import Admission, AdmissionRules, admit
-from dispatcher.registry.agent import Instance
+from dispatcher.registry.agent import Agent, Instance
 from dispatcher.registry.declaration import warnings
 from dispatcher.registry.description import AgentDescription, describe_agent
 from dispatcher.registry.repository import AgentRepository, Basis, CapabilityContract, RegistrySnapshot
@@ -30,6 +31,10 @@ async def _trust(_endpoint: str, _client: str | None) -> None:
     """For a dispatcher that calls no endpoints."""
 
 
+async def _accept(_agent: Agent) -> None:
+    """For a dispatcher that routes by no texts."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effects:
     """What follows from a change. A registration is answered only after all of it."""
@@ -43,6 +48,11 @@ class Effects:
     """
     announce: Callable[[], Awaitable[None]]
     """The other replicas should refresh."""
+    examine: Callable[[Agent], Awaitable[None]] = _accept
+    """Whether routing can read what is declared; raises RegistrationError if not.
+
+    Called before the registration is stored: what is stored has to be followed.
+    """
     reach: Callable[[str, str | None], Awaitable[None]] = _trust
     """Call an endpoint that this client registers; raises DeliveryError with the reason if it can't be."""
 
@@ -63,6 +73,7 @@ class Registrar:
         self._admission = rules
         self._effects = effects
         self._lock = asyncio.Lock()
+        self._following = asyncio.Lock()
         self._followed: int | None = None
 
     @property
@@ -74,7 +85,7 @@ class Registrar:
         """Load what is registered; routing knows it when this returns."""
         async with self._lock:
             self._view.apply(await self._repository.load())
-            await self._follow()
+        await self._follow()
 
     async def register(self, frame: RegisterFrame, *, client: str | None = None) -> RegisteredFrame:
         """Give an instance a lease, and fence an older one of the same instance name.
@@ -84,16 +95,18 @@ class Registrar:
 
         Raises:
             RegistrationError: A rule was broken; nothing of the registration stays.
-            UnavailableError: There is no queue for the agent; nothing stays.
+            UnavailableError: There is no queue for the agent, or its texts can't be read now; nothing
+                stays. Also where routing could not follow: then it does so later, as `refresh` does.
         """
         async with self._lock:
-            await self._admit(frame, client)
-        # Unlocked, for both may take their time; a queue whose agent is then refused harms nobody.
+            checked, _ = await self._admit(frame, client)
+        # Unlocked, for all may take their time; a queue whose agent is then refused harms nobody.
         await self._reach(frame.declaration.endpoint, client)
+        await self._effects.examine(checked.agent)
         await self._prepare(AgentId(frame.agent_id), frame.declaration.channel)
         async with self._lock:
             admission = await self._store(frame, client)
-            await self._follow()
+        await self._follow()
         await self._effects.announce()
         _log.info("agent.registered", extra=_facts(admission.agent.agent_id, instance=frame.instance_name))
         return RegisteredFrame(
@@ -175,7 +188,7 @@ class Registrar:
                 raise RegistrationError("no agent of that id is registered", code="unknown_agent")
             self._view.forget(agent_id)
             await self._catch_up()
-            await self._follow()
+        await self._follow()
         _log.info("agent.removed", extra=_facts(agent_id))
         await self._effects.announce()
 
@@ -187,7 +200,7 @@ class Registrar:
         async with self._lock:
             await self._catch_up()
             self._view.roster.replace_all(await self._repository.instances())
-            await self._follow()
+        await self._follow()
 
     async def record_signs_of_life(self) -> None:
         """Store that the instances heard of since the last call are alive; one statement for all."""
@@ -272,9 +285,16 @@ class Registrar:
             _log.info("registry.reloaded", extra={"registry_version": self._view.version})
 
     async def _follow(self) -> None:
-        if self._followed != self._view.version:
-            await self._effects.on_change(self._view.snapshot())
-            self._followed = self._view.version
+        """Return once the effects know what is in the view now, or something later.
+
+        Outside the lock of changes: those that come while others are followed are followed together.
+        """
+        own = self._view.version
+        async with self._following:
+            if self._followed is None or self._followed < own:
+                snapshot = self._view.snapshot()
+                await self._effects.on_change(snapshot)
+                self._followed = snapshot.version
 
     def _no_lease(self, agent_id: AgentId) -> RegistrationError:
         if self._view.agent(agent_id) is None:

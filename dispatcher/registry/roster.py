@@ -54,8 +54,12 @@ class Roster:
         agents: dict[AgentId, dict[LeaseId, Observation]] = {}
         for row in rows:
             agents.setdefault(row.agent_id, {})[row.lease_id] = self._observed(row)
-        self._agents = {**agents}
-        self._summaries = {}
+        before, self._agents = self._agents, {**agents}
+        self._summaries = {
+            agent_id: (agents[agent_id], summary)
+            for agent_id, (leases, summary) in self._summaries.items()
+            if agent_id in agents and leases is before.get(agent_id) and _alike(leases, agents[agent_id])
+        }
 
     def replace(self, agent_id: AgentId, rows: Iterable[Instance]) -> None:
         """Exactly these instances of one agent are there now."""
@@ -105,3 +109,14 @@ class Roster:
     def _observed(self, row: Instance) -> Observation:
         known = self._agents.get(row.agent_id, _NONE).get(row.lease_id)
         return observe(known, row, self._hearing.monotonic(), self._rules)
+
+
+def _alike(some: _Leases, others: _Leases) -> bool:
+    """Whether both come to the same: all but how old a stored row was when it was read."""
+    return some.keys() == others.keys() and all(
+        _said(one) == _said(others[lease]) for lease, one in some.items()
+    )
+
+
+def _said(one: Observation) -> tuple[float, HeartbeatFrame | None, bool]:
+    return one.seen_at, one.heartbeat, one.instance.draining

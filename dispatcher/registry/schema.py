@@ -11,9 +11,7 @@ from dispatcher.errors import RegistrationError
 from dispatcher.identifiers import AgentId, Capability
 from dispatcher.protocol.declaration import CapabilityDeclaration, Declaration
 from dispatcher.registry.repository import CapabilityContract
-
-MAX_REFERENCES = 16
-"""A chain of references longer than this is taken as untyped; it ends cycles."""
+from dispatcher.registry.schema_reference import followed
 
 JsonTypes = frozenset[str] | None
 """The JSON types a value may have; None where the schema doesn't say."""
@@ -91,7 +89,7 @@ def misfits(contract: CapabilityContract, declared: CapabilityDeclaration) -> tu
 
 def read_fields(schema: Mapping[str, object]) -> Fields:
     """The top-level fields of an object schema; none for an empty or foreign one."""
-    node = _follow(schema, schema)
+    node = followed(schema, schema)
     properties = node.get("properties")
     required = node.get("required")
     known = properties if isinstance(properties, Mapping) else {}
@@ -116,7 +114,7 @@ def _same(one: JsonTypes, other: JsonTypes) -> bool:
 
 def _malformed(declared: CapabilityDeclaration) -> Iterator[str]:
     for side, schema in (("input", declared.input_schema), ("output", declared.output_schema)):
-        node = _follow(schema, schema)
+        node = followed(schema, schema)
         properties, required = node.get("properties", {}), node.get("required", [])
         if not isinstance(properties, dict) or not all(
             isinstance(f, dict | bool) for f in properties.values()
@@ -126,39 +124,17 @@ def _malformed(declared: CapabilityDeclaration) -> Iterator[str]:
             yield f"{declared.name}/{side}/required"
 
 
-def _follow(node: object, root: Mapping[str, object]) -> Mapping[str, object]:
-    """The schema a local `$ref` leads to, or the node itself; empty where it leads nowhere."""
-    for _ in range(MAX_REFERENCES):
-        if not isinstance(node, Mapping):
-            return {}
-        if "$ref" not in node:
-            return node
-        node = _resolve(node["$ref"], root)
-    return {}
-
-
-def _resolve(reference: object, root: Mapping[str, object]) -> object:
-    """The node a JSON pointer (RFC 6901) of this document names; None for any other reference."""
-    if not isinstance(reference, str) or not reference.startswith("#"):
-        return None
-    node: object = root
-    for part in reference.split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        node = node.get(key) if isinstance(node, Mapping) else None
-    return node
-
-
 def _types(field: object, root: Mapping[str, object]) -> JsonTypes:
-    """The union over all alternatives; each node is looked at once, whatever refers to it."""
+    """The union over all alternatives; each list of them is looked at once, whatever refers to it."""
     found: set[str] = set()
     waiting, seen = [field], set[int]()
     while waiting:
-        node = _follow(waiting.pop(), root)
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
+        node = followed(waiting.pop(), root)
         alternatives = _alternatives(node)
+        if id(alternatives) in seen:
+            continue
         if alternatives:
+            seen.add(id(alternatives))
             waiting += alternatives
         elif (own := _own_types(node)) is None:
             return None

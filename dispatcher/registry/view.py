@@ -49,6 +49,8 @@ class LiveView:
         self.roster = Roster(rules=rules, hearing=self.hearing)
         self._window = SuccessWindow(success or SuccessRules())
         self._open: dict[AgentId, int] = {}
+        self._total_open = 0
+        """Their sum, which every request asks for."""
         self._since: Counter[AgentId] = Counter()
         """Attempts opened here since the last count of the ledger began."""
 
@@ -115,7 +117,7 @@ class LiveView:
 
     def total_open(self) -> int:
         """Attempts open in the ledger, at all agents."""
-        return sum(self._open.values())
+        return self._total_open
 
     def pace(self, agent_id: AgentId) -> float | None:
         """Tasks the agent takes in any second (`max_qps`); None for one without such a limit."""
@@ -171,10 +173,13 @@ class LiveView:
         self._open = {
             agent: attempts.get(agent, 0) + self._since[agent] for agent in {*attempts, *self._since}
         }
+        self._total_open = sum(self._open.values())
 
     def add_open(self, agent_id: AgentId, delta: int) -> None:
         """Correct one agent's number until the ledger is asked again; never below 0."""
-        self._open[agent_id] = max(self._open.get(agent_id, 0) + delta, 0)
+        before = self._open.get(agent_id, 0)
+        after = self._open[agent_id] = max(before + delta, 0)
+        self._total_open += after - before
         if delta > 0:
             self._since[agent_id] += delta
 
@@ -208,4 +213,4 @@ class LiveView:
         self._catalog = without_agent(self._catalog, agent_id)
         self.roster.forget(agent_id)
         self._window.forget(agent_id)
-        self._open.pop(agent_id, None)
+        self._total_open -= self._open.pop(agent_id, 0)

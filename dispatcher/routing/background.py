@@ -39,6 +39,9 @@ def contrast_of_background(background: Vectors) -> NDArray[np.float32]:
 
 
 def _nearest(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The mean of each row's best; the rows are put into another order."""
     kept = min(NEAREST, cosines.shape[1])
-    nearest: NDArray[np.float32] = np.partition(cosines, -kept, axis=1)[:, -kept:].mean(axis=1)
+    cosines.partition(cosines.shape[1] - kept, axis=1)
+    # What `mean` does, without the functions around it: they cost as much as the sum of a row.
+    nearest: NDArray[np.float32] = np.add.reduce(cosines[:, -kept:], axis=1) / np.float32(kept)
     return nearest

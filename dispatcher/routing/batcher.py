@@ -13,11 +13,11 @@ import numpy as np
 
 from dispatcher.errors import OverloadedError, UnavailableError
 from dispatcher.routing.embedder import Embedder, TextRefusedError, Vectors
+from dispatcher.routing.prepared import MAX_CHARACTERS
 
 logger = logging.getLogger(__name__)
 
-MAX_CHARACTERS = 512
-"""Longer texts are cut here before they are encoded; a registered description has at most 500."""
+CLOSED = "the encoder is closed"
 
 
 class TextEncoder(Protocol):
@@ -95,7 +95,8 @@ class BatchingEncoder:
     async def encode(self, texts: Sequence[str], *, as_passages: bool = False) -> Vectors:
         """One row for each text, cut to MAX_CHARACTERS.
 
-        Raises OverloadedError when the queue is full, UnavailableError when the encoder failed.
+        Raises OverloadedError when the queue is full, UnavailableError when the encoder failed,
+        TextRefusedError when it does not take one of the texts.
         """
         keys = [(text_key(text), as_passages) for text in texts]
         found = {key: self._cache[key] for key in keys if key in self._cache}
@@ -106,7 +107,7 @@ class BatchingEncoder:
             await batch.done.wait()
             for key in keys:
                 if key in batch.errors:
-                    raise UnavailableError(_why(batch.errors[key])) from batch.errors[key]
+                    raise _failed(batch.errors[key]) from batch.errors[key]
             found |= batch.vectors
         if not keys:
             return np.zeros((0, self.dimensions), dtype=np.float32)
@@ -115,10 +116,17 @@ class BatchingEncoder:
     def stop(self) -> None:
         """Start no call any more, and let go of the model and all vectors; on the event loop.
 
-        Texts still waiting are never encoded.
+        Whoever waits for a text whose call has not begun gets UnavailableError.
         """
         self._encode = None
         self._cache.clear()
+        closed = UnavailableError(CLOSED)
+        while self._queue:
+            batch = self._queue.popleft()
+            batch.errors = dict.fromkeys(batch.keys, closed)
+            for key in batch.keys:
+                del self._batch_of[key]
+            batch.done.set()
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def close(self) -> None:
@@ -130,7 +138,7 @@ class BatchingEncoder:
     def _enqueue(self, keys: Sequence[_Key]) -> list[_Batch]:
         new = [key for key in keys if key not in self._batch_of]
         if new and self._encode is None:
-            raise UnavailableError("the encoder is closed")
+            raise UnavailableError(CLOSED)
         waiting = sum(len(batch.keys) for batch in self._queue)
         if new and waiting + len(new) > self._queue_limit:
             raise OverloadedError("the encoder's queue is full")
@@ -170,8 +178,7 @@ class BatchingEncoder:
                 batch.vectors[key] = one
             del self._batch_of[key]
         if batch.errors:
-            facts = {"texts": len(batch.errors), "of": len(batch.keys)}
-            logger.error("encoder.failed", extra=facts, exc_info=next(iter(batch.errors.values())))
+            _log(batch)
         self._remember(batch.vectors)
         batch.done.set()
         self._start_next()
@@ -206,6 +213,18 @@ def _encode_each(encode: Callable[[Sequence[str]], Vectors], texts: Sequence[str
     return found
 
 
-def _why(error: BaseException) -> str:
-    """An encoder's own sentence; of other failures only that there was one."""
-    return error.message if isinstance(error, UnavailableError) else "the encoder failed"
+def _log(batch: _Batch) -> None:
+    """A text that is refused is its sender's matter, and no trace of ours would tell more."""
+    facts = {"texts": len(batch.errors), "of": len(batch.keys)}
+    failures = [error for error in batch.errors.values() if not isinstance(error, TextRefusedError)]
+    if failures:
+        logger.error("encoder.failed", extra=facts, exc_info=failures[0])
+    else:
+        logger.warning("encoder.refused", extra=facts)
+
+
+def _failed(error: BaseException) -> UnavailableError:
+    """With the encoder's own sentence; of other failures only that there was one."""
+    if isinstance(error, TextRefusedError):
+        return TextRefusedError(error.message)
+    return UnavailableError(error.message if isinstance(error, UnavailableError) else "the encoder failed")

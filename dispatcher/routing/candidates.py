@@ -1,15 +1,18 @@
-"""The agents that a decision looks at as they are now, each with every factor of its score."""
+"""The agents that a decision looks at, each with every factor of its score."""
 
 from collections.abc import Iterable
+from math import inf
 from typing import NamedTuple
 
-from dispatcher.identifiers import AgentId
 from dispatcher.registry.agent import Agent, AgentStatus, Liveness
 from dispatcher.registry.live import AgentDirectory
 from dispatcher.routing.decision import Candidate, Rejection, Weights
 from dispatcher.routing.score import composite, headroom
 from dispatcher.routing.shortlist import Line
 from dispatcher.routing.slots import Key
+
+GLANCE_S = 0.1
+"""How old the factors of an agent that does not compete may be: nothing is decided by them."""
 
 
 class Contender(NamedTuple):
@@ -36,39 +39,48 @@ class Contender(NamedTuple):
 
 
 class Sight:
-    """Looks at agents for one decision: state, success and score are of this moment, the rest is known."""
+    """Looks at agents: state, success and score of who competes are of this moment.
+
+    Of everybody else they are at most `GLANCE_S` old, for whichever text they were looked at.
+    """
 
     def __init__(self, directory: AgentDirectory, weights: Weights) -> None:
         self._directory = directory
         self._weights = weights
-        self._seen: dict[AgentId, tuple[AgentStatus, float]] = {}
-        """State and headroom of each agent; one may be there with many capabilities."""
+        self._glances: dict[Key, tuple[float, float]] = {}
+        """Success and headroom of those who were looked at lately and did not compete."""
+        self._glances_end = -inf
 
     def contenders(self, lines: Iterable[Line]) -> list[Contender]:
         """Those who compete."""
         found = []
         for line in lines:
-            status, free = self._state(line.key.agent_id)
-            found.append(Contender(line.key, line.agent, status, self._record(line, free, None)))
+            status = self._directory.status(line.key.agent_id)
+            record = self._record(line, self._success(line.key), headroom(status), None)
+            found.append(Contender(line.key, line.agent, status, record))
         return found
 
-    def neighbours(self, lines: Iterable[Line]) -> list[Candidate]:
-        """Those of other capabilities, who only are on record."""
+    def neighbours(self, lines: Iterable[Line], now: float) -> list[Candidate]:
+        """Those of other capabilities, who only are on record; `now` in seconds of a monotonic clock."""
+        if now >= self._glances_end:
+            self._glances, self._glances_end = {}, now + GLANCE_S
         other = Rejection.OTHER_CAPABILITY
-        return [self._record(line, self._state(line.key.agent_id)[1], other) for line in lines]
+        return [self._record(line, *self._glance(line.key), other) for line in lines]
 
-    def _record(self, line: Line, free: float, rejection: Rejection | None) -> Candidate:
+    def _glance(self, key: Key) -> tuple[float, float]:
+        seen = self._glances.get(key)
+        if seen is None:
+            free = headroom(self._directory.status(key.agent_id))
+            seen = self._glances[key] = (self._success(key), free)
+        return seen
+
+    def _success(self, key: Key) -> float:
+        return self._directory.success(key.agent_id, key.capability)
+
+    def _record(self, line: Line, success: float, free: float, rejection: Rejection | None) -> Candidate:
         (capability, agent_id), _, cosine, similarity = line
-        success = self._directory.success(agent_id, capability)
         score = composite(self._weights, similarity, success, free)
         return Candidate(agent_id, capability, cosine, similarity, success, free, score, rejection)
-
-    def _state(self, agent_id: AgentId) -> tuple[AgentStatus, float]:
-        state = self._seen.get(agent_id)
-        if state is None:
-            status = self._directory.status(agent_id)
-            state = self._seen[agent_id] = (status, headroom(status))
-        return state
 
 
 def in_order(contenders: Iterable[Contender], chosen: Contender | None) -> list[Contender]:

@@ -84,6 +84,7 @@ class Choice:
         self._shortlists = Shortlists(
             Shortlister(groups=directory.group, similarity=registry.similarity, rules=rules)
         )
+        self._sight = Sight(directory, rules.weights)
         self._rules = rules
         self._clarifies = rules.clarify.is_on
         self._registry = registry
@@ -92,7 +93,7 @@ class Choice:
     def decide(self, query: Query, ranking: Ranking | None) -> Decision:
         """The decision for one intent."""
         started = self._clock.monotonic()
-        found = self._find(query, ranking)
+        found = self._find(query, ranking, started)
         outcome, reason, chosen, _, options = found.verdict
         return Decision(
             text=query.text,
@@ -120,15 +121,14 @@ class Choice:
             ranked_text=ranking.text if ranking and ranking.text != query.text else None,
         )
 
-    def _find(self, query: Query, ranking: Ranking | None) -> Finding:
+    def _find(self, query: Query, ranking: Ranking | None, now: float) -> Finding:
         capability = query.capability or _winner(ranking)
         if capability is None:
             nothing = Verdict(Outcome.OUT_OF_SCOPE, "nothing_registered", None, {})
             return Finding(None, query.similarity, nothing, (), self._left_out({}, (), 0))
         shortlist = self._shortlists.find(Wish(capability, query.similarity, ranking))
-        sight = Sight(self._directory, self._rules.weights)
-        group = sight.contenders(shortlist.group)
-        others = sight.neighbours(shortlist.neighbours)
+        group = self._sight.contenders(shortlist.group)
+        others = self._sight.neighbours(shortlist.neighbours, now)
         verdict = self._verdict(query, shortlist, group)
         listed, kept = in_order(group, verdict.chosen), self._rules.group_kept
         records = [one.rejected(verdict.rejections.get(one.key)) for one in listed[:kept]]

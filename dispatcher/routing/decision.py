@@ -60,8 +60,9 @@ class Candidate(NamedTuple):
     """An agent that could take the intent, with every factor of its score, or the reason why not.
 
     `similarity`, `success`, `headroom` and `score` are in [0, 1]; `cosine` is the raw prototype
-    score of the encoder. `rejection` is None for the chosen agent only. A decision has up to 84 of
-    them: a tuple is made in a third of a dataclass's time.
+    score of the encoder. `rejection` is None for the chosen agent only. Success and headroom of one
+    that did not compete may be a tenth of a second old. A decision has up to 84 of them: a tuple is
+    made in a third of a dataclass's time.
     """
 
     agent_id: AgentId
@@ -142,3 +143,6 @@ class Decision:
     """What was ranked, where that is not `text`: a follow-up goes with what was said before it."""
     refused_for: str | None = None
     """Of a decision for the fallback capability: the reason why none of the text's own got it."""
+    own_similarity: float | None = None
+    own_candidates: tuple[Candidate, ...] = ()
+    """Of a decision for the fallback capability: `similarity` and `candidates` of the refused text itself."""

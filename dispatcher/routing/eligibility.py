@@ -1,7 +1,8 @@
 """Which agents may take an intent: the funnel after the scope decision, each step with its reason.
 
 An agent is left out for the first step it fails: grants, environment, hours, payload size, health,
-already tried, load. The last two leave nobody out who is the only one left.
+already tried, load. The last two leave nobody out who is the only one left, and load nobody for a
+suspect's sake: whoever sends heartbeats goes before it, however busy.
 """
 
 from collections.abc import Callable, Iterable
@@ -62,13 +63,24 @@ def rejections(prospects: Iterable[Prospect], demand: Demand, saturation: float)
         else:
             reasons[prospect.key] = reason
     fresh = [prospect for prospect in fit if prospect.key.agent_id not in demand.tried] or fit
-    free = [prospect for prospect in fresh if prospect.status.load < saturation] or fresh
+    free = [prospect for prospect in fresh if prospect.status.load < saturation]
+    if len(free) < len(fresh) and not _is_better_off(free, fresh):
+        free = fresh
     if len(free) < len(fit):
         reasons |= dict.fromkeys((prospect.key for prospect in fit), Rejection.ALREADY_TRIED)
         reasons |= dict.fromkeys((prospect.key for prospect in fresh), Rejection.SATURATED)
         for prospect in free:
             del reasons[prospect.key]
     return reasons
+
+
+def _is_better_off(free: list[Prospect], fresh: list[Prospect]) -> bool:
+    """Whether those with room are a reason to leave out the others."""
+
+    def is_heard(prospect: Prospect) -> bool:
+        return prospect.status.liveness is not Liveness.SUSPECT
+
+    return any(map(is_heard, free)) or (bool(free) and not any(map(is_heard, fresh)))
 
 
 def is_open(hours: Hours | None, now: datetime) -> bool:

@@ -60,26 +60,33 @@ def check_vectors(vectors: Vectors, wanted: tuple[str, int], encoder_id: str) ->
 
 
 def within(limit: int, scores: Scores) -> Scores:
-    """The scores, rounded, of the `limit` best of each row, ties by position; NOT_SEARCHED elsewhere."""
-    rounded = np.round(scores, DECIMALS)
-    beyond = rounded.shape[1] - limit
+    """The scores, rounded, of the `limit` best of each row, ties by position; NOT_SEARCHED elsewhere.
+
+    They are changed in place.
+    """
+    np.round(scores, DECIMALS, out=scores)
+    beyond = scores.shape[1] - limit
     if beyond <= 0:
-        return rounded
-    for row in rounded:
+        return scores
+    for row in scores:
         lowest = np.partition(row, beyond)[beyond]
         ties, better = np.flatnonzero(row == lowest), np.count_nonzero(row > lowest)
         row[row < lowest] = NOT_SEARCHED
         row[ties[limit - better :]] = NOT_SEARCHED
-    return rounded
+    return scores
 
 
 class ExactIndex:
-    """One matrix and one product; 0.06 ms at 1,000 vectors."""
+    """One matrix and one product; 0.06 ms at 1,000 vectors.
+
+    A copy in key order is made at the first search after a change: 2 ms and 2 MB for 1,000 vectors.
+    """
 
     def __init__(self, encoder_id: str, dimensions: int) -> None:
         self._wanted = (encoder_id, dimensions)
         self._slots = Slots()
         self._matrix = np.zeros((16, dimensions), dtype=np.float32)
+        self._in_order: Vectors | None = None
 
     @property
     def encoder_id(self) -> str:
@@ -98,13 +105,16 @@ class ExactIndex:
         if slot >= len(self._matrix):
             self._matrix = np.concatenate([self._matrix, np.zeros_like(self._matrix)])
         self._matrix[slot] = vector
+        self._in_order = None
 
     def remove(self, key: Key) -> None:
         """See `VectorIndex`."""
         self._slots.remove(key)
+        self._in_order = None
 
     def scores(self, queries: Vectors, encoder_id: str, limit: int) -> Scores:
         """See `VectorIndex`."""
         check_vectors(queries, self._wanted, encoder_id)
-        products = queries @ self._matrix[: self._slots.size].T
-        return within(limit, products[:, self._slots.order])
+        if self._in_order is None:
+            self._in_order = self._matrix[self._slots.order]
+        return within(limit, queries @ self._in_order.T)

@@ -8,6 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +23,17 @@ PAIR_WORTH = 0.5
 """Of two neighbouring words, a word having 1; pairs of unspaced characters count as words do."""
 
 _UNSPACED = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_WORD = re.compile(r"[a-z0-9]+")
+"""A run in a lower text of ASCII only."""
 _RUN = re.compile(rf"(?P<unspaced>[{_UNSPACED}]+)|[^\W_{_UNSPACED}]+")
 
 
 def terms(text: str) -> list[str]:
     """The text's terms in order, repeated ones included."""
+    if text.isascii():
+        words = _WORD.findall(text.lower())
+        pairs = ((run, f"{before} {run}") for before, run in pairwise(words))
+        return [*words[:1], *chain.from_iterable(pairs)]
     found: list[str] = []
     before = None
     for match in _RUN.finditer(text.lower()):
@@ -54,7 +61,9 @@ class LexicalIndex:
         self._counts: dict[Key, Counter[str]] = {}
         self._postings: dict[str, dict[int, int]] = {}
         self._gains: dict[str, tuple[NDArray[np.intp], NDArray[np.float32]]] = {}
-        """What a term adds where it is found, as far as somebody asked; none after a change."""
+        """What a term adds to the keys at which positions, as far as somebody asked; none after a change."""
+        self._position_of: NDArray[np.intp] | None = None
+        """The position of each slot; None after a change."""
         self._lengths = np.zeros(16, dtype=np.float32)
 
     @property
@@ -72,7 +81,7 @@ class LexicalIndex:
         if slot >= len(self._lengths):
             self._lengths = np.concatenate([self._lengths, np.zeros_like(self._lengths)])
         self._lengths[slot] = counts.total()
-        self._gains.clear()
+        self._changed()
         self._counts[key] = counts
 
     def remove(self, key: Key) -> None:
@@ -85,29 +94,43 @@ class LexicalIndex:
             if not self._postings[term]:
                 del self._postings[term]
         self._lengths[slot] = 0
+        self._changed()
+
+    def _changed(self) -> None:
         self._gains.clear()
+        self._position_of = None
 
     def scores(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """BM25 of each text (row) with each key (column, by position); 0 where nothing is shared."""
-        table = np.zeros((len(texts), self._slots.size), dtype=np.float32)
-        for row, text in zip(table, texts, strict=True):
-            for term in dict.fromkeys(terms(text)):
-                if term in self._postings:
-                    slots, gains = self._gains_of(term)
-                    row[slots] += gains
-        return table[:, self._slots.order]
+        table = np.zeros((len(texts), len(self._slots)), dtype=np.float32)
+        for at, text in enumerate(texts):
+            found = [
+                self._gains.get(term) or self._gains_of(term)
+                for term in dict.fromkeys(terms(text))
+                if term in self._postings
+            ]
+            if found:
+                positions, gains = zip(*found, strict=True)
+                table[at] = np.bincount(
+                    np.concatenate(positions), weights=np.concatenate(gains), minlength=table.shape[1]
+                )
+        return table
 
     def _gains_of(self, term: str) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-        found = self._gains.get(term)
-        if found is None:
-            posting = self._postings[term]
-            slots = np.fromiter(posting, dtype=np.intp, count=len(posting))
-            counts = np.fromiter(posting.values(), dtype=np.float32, count=len(posting))
-            rarity = math.log1p((len(self._slots) - len(slots) + 0.5) / (len(slots) + 0.5))
-            worth = rarity * (PAIR_WORTH if " " in term else 1.0)
-            gains = worth * counts * (K1 + 1) / (counts + self._damping(slots))
-            found = self._gains[term] = (slots, gains)
-        return found
+        posting = self._postings[term]
+        slots = np.fromiter(posting, dtype=np.intp, count=len(posting))
+        counts = np.fromiter(posting.values(), dtype=np.float32, count=len(posting))
+        rarity = math.log1p((len(self._slots) - len(slots) + 0.5) / (len(slots) + 0.5))
+        worth = rarity * (PAIR_WORTH if " " in term else 1.0)
+        gains = worth * counts * (K1 + 1) / (counts + self._damping(slots))
+        self._gains[term] = (self._positions()[slots], gains)
+        return self._gains[term]
+
+    def _positions(self) -> NDArray[np.intp]:
+        if self._position_of is None:
+            self._position_of = np.zeros(self._slots.size, dtype=np.intp)
+            self._position_of[self._slots.order] = np.arange(len(self._slots))
+        return self._position_of
 
     def _damping(self, slots: NDArray[np.intp]) -> NDArray[np.float32]:
         mean = self._lengths[: self._slots.size].sum() / len(self._slots)

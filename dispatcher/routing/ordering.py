@@ -5,6 +5,7 @@ put in order by the metric, each by its best agent.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +37,22 @@ class LexicalShares:
         return self.without + (self.with_examples - self.without) * part
 
 
+class Layout(NamedTuple):
+    """Where the keys of each capability begin among all, how many it has, and whether each has one only."""
+
+    starts: NDArray[np.intp]
+    sizes: NDArray[np.intp]
+    is_single: bool
+
+
+def layout_of(starts: NDArray[np.intp], keys: int) -> Layout:
+    """The layout of so many keys."""
+    return Layout(starts, np.diff(starts, append=keys), len(starts) == keys)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ordering:
-    """Fitted to one state of the registry. `prototypes` are unit rows in key order, with a `reach` each.
+    """Fitted to one state of the registry. `prototypes` are rows in key order, of length 1 under the metric.
 
     `scale` is the median lead of the best capability over the mean of all, in cosine under the metric;
     `worth` what the best lexical match of a text adds to its score.
@@ -46,25 +60,21 @@ class Ordering:
 
     metric: Metric
     prototypes: Vectors
-    reach: Floats
     scale: float
     worth: float
 
-    def scores(self, vector: Vectors, cosines: Floats, lexical: Floats, starts: NDArray[np.intp]) -> Floats:
-        """Each capability's score for one text; `starts` are the places where capabilities begin.
+    def scores(self, turned: Vectors, cosines: Floats, lexical: Floats, layout: Layout) -> Floats:
+        """Each capability's score for one text, given as the metric turns it.
 
         `cosines` and `lexical`, the share that the best match of the text gets all of, are of each key.
         """
         totals = cosines + np.float32(self.worth) * lexical
-        found = np.maximum.reduceat(totals, starts)
+        found = totals if layout.is_single else np.maximum.reduceat(totals, layout.starts)
         if self.metric.matrix is None:
             return np.asarray(found)
         chosen = _best(found)
-        ends = np.append(starts[1:], len(totals))
-        places = np.array(
-            [starts[one] + totals[starts[one] : ends[one]].argmax() for one in chosen.tolist()], dtype=np.intp
-        )
-        fits = (self.prototypes[places] @ self.metric.turned(vector[None])[0]) * self.reach[places]
+        places = chosen if layout.is_single else _first_best(totals, found, layout)[chosen]
+        fits = self.prototypes[places] @ turned
         scores = found - BEHIND
         scores[chosen] = fits + (totals[places] - cosines[places])
         return np.asarray(scores)
@@ -76,14 +86,12 @@ def fit_ordering(
     """The ordering of a registry; the scale comes from left-out examples, or the background without any."""
     metric = fit_metric(registry)
     prototypes = unit(registry.totals)
-    reach = metric.reach(prototypes)
     scale = _scale(registry, left_out, background, metric)
     with_examples = 0 if left_out is None else left_out.owners
     part = with_examples / max(len(registry.capabilities), 1)
     return Ordering(
         metric=metric,
-        prototypes=prototypes,
-        reach=reach,
+        prototypes=np.asarray(prototypes * metric.reach(prototypes)[:, None]),
         scale=scale,
         worth=shares.between(part) * scale,
     )
@@ -92,14 +100,20 @@ def fit_ordering(
 def empty_ordering(dimensions: int) -> Ordering:
     """That of a registry without agents."""
     nothing = np.zeros((0, dimensions), dtype=np.float32)
-    return Ordering(metric=IDENTITY, prototypes=nothing, reach=nothing[:, 0], scale=0.0, worth=0.0)
+    return Ordering(metric=IDENTITY, prototypes=nothing, scale=0.0, worth=0.0)
+
+
+def _first_best(totals: Floats, best: Floats, layout: Layout) -> NDArray[np.intp]:
+    """The place of each capability's best key, of equal ones the first."""
+    those = np.flatnonzero(totals == np.repeat(best, layout.sizes))
+    return those[np.searchsorted(those, layout.starts)]
 
 
 def _best(scores: Floats) -> NDArray[np.intp]:
     beyond = len(scores) - SHORTLIST
     if beyond <= 0:
         return np.arange(len(scores))
-    return np.argpartition(scores, beyond)[beyond:]
+    return scores.argpartition(beyond)[beyond:]
 
 
 def _scale(registry: Registered, left_out: LeftOut | None, background: Vectors, metric: Metric) -> float:

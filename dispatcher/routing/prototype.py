@@ -7,6 +7,7 @@ import numpy as np
 
 from dispatcher.protocol.declaration import CapabilityDeclaration
 from dispatcher.routing.embedder import Vectors
+from dispatcher.routing.prepared import prepared
 from dispatcher.routing.slots import Key
 
 DESCRIPTION_WEIGHT = 1.0
@@ -51,9 +52,11 @@ class DeclaredTexts:
 
 
 def declared_texts(capability: CapabilityDeclaration) -> DeclaredTexts:
-    """The texts of a declared capability."""
-    descriptions = tuple(dict.fromkeys(capability.descriptions))
-    examples = tuple(text for text in dict.fromkeys(capability.examples) if text not in descriptions)
+    """The texts of a declared capability, as routing reads them."""
+    descriptions = tuple(dict.fromkeys(map(prepared, capability.descriptions)))
+    examples = tuple(
+        text for text in dict.fromkeys(map(prepared, capability.examples)) if text not in descriptions
+    )
     return DeclaredTexts(descriptions=descriptions, examples=examples)
 
 

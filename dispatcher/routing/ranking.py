@@ -1,17 +1,19 @@
 """Which capability a text asks for: every registered one scored, whether its agents are up or not."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dispatcher.identifiers import AgentId, Capability
-from dispatcher.routing.catalogue import Table
 from dispatcher.routing.embedder import Vectors
 from dispatcher.routing.fitting import Fitted
-from dispatcher.routing.index import DECIMALS, NOT_SEARCHED
+from dispatcher.routing.index import DECIMALS
+from dispatcher.routing.ordering import layout_of
+from dispatcher.routing.prototype_store import Table
 from dispatcher.routing.rules import RoutingRules
 from dispatcher.routing.shadow import ShadowScope
 from dispatcher.routing.slots import Key
@@ -19,12 +21,40 @@ from dispatcher.routing.slots import Key
 Floats = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CapabilityScore:
+class AgentCosines(Mapping[AgentId, float]):
+    """The cosine of each agent of a capability, put together when somebody looks: mostly nobody does."""
+
+    __slots__ = ("_agents", "_cosines", "_found")
+
+    def __init__(self, agents: Sequence[AgentId], cosines: Sequence[float]) -> None:
+        self._agents = agents
+        self._cosines = cosines
+        self._found: dict[AgentId, float] | None = None
+
+    def __getitem__(self, agent_id: AgentId) -> float:
+        if self._found is None:
+            self._found = dict(zip(self._agents, self._cosines, strict=True))
+        return self._found[agent_id]
+
+    def __iter__(self) -> Iterator[AgentId]:
+        return iter(self._agents)
+
+    def __len__(self) -> int:
+        return len(self._agents)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+class CapabilityScore(NamedTuple):
     """How well a text fits one capability.
 
-    `cosine` is the best agent's, `similarity` its calibrated p in [0, 1]; `score` is the cosine
-    with the lexical share added, which decides the order.
+    `cosine` is the best agent's, NOT_SEARCHED where none was within the search limit; `agent_cosines` has
+    every agent that was registered then. `similarity` is p in [0, 1], calibrated from the cosine, of a
+    ranking's best capability from the text's `scope_score`. `score` decides the order: the best agent's
+    cosine under the registry's metric with its lexical share added, and of those beyond the metric's
+    shortlist the plain one, less 4. A ranking has 21 of them: a tuple is made in a third of a dataclass's
+    time.
     """
 
     capability: Capability
@@ -77,17 +107,14 @@ class _Group:
     start: int
     end: int
 
-    def cosines(self, of_all: Floats) -> list[float]:
-        own: list[float] = of_all[self.start : self.end].tolist()
-        return own
-
 
 class Ranker:
     """Turns tables of scores into rankings; made anew whenever the keys or the calibration change."""
 
     def __init__(self, keys: Sequence[Key], fitted: Fitted, rules: RoutingRules, version: int) -> None:
         self._groups = _groups(keys)
-        self._starts = np.array([group.start for group in self._groups], dtype=np.intp)
+        starts = np.array([group.start for group in self._groups], dtype=np.intp)
+        self._layout = layout_of(starts, len(keys))
         self._calibration = fitted.used
         self._shadow = fitted.shadow
         self._ordering = fitted.ordering
@@ -100,10 +127,10 @@ class Ranker:
         """One ranking for each row of the table; `contrast` is taken off each row's cosines."""
         if not self._groups:
             return (self._nothing(text) for text in texts)
-        lexical = lexical_shares(table)
+        turned = self._ordering.metric.turned(vectors)
         scores = (
-            self._ordering.scores(*row, self._starts)
-            for row in zip(vectors, table.cosines, lexical, strict=True)
+            self._ordering.scores(*row, self._layout)
+            for row in zip(turned, table.cosines, lexical_shares(table), strict=True)
         )
         rows = zip(texts, table.cosines, scores, contrast.tolist(), strict=True)
         return (self._row(*row) for row in rows)
@@ -111,8 +138,12 @@ class Ranker:
     def _row(self, text: str, cosines: Floats, scores: Floats, contrast: float) -> Ranking:
         order = best_first(scores, self._rules.neighbours_kept + 1)
         groups = [self._groups[at] for at in order.tolist()]
-        agents = [group.cosines(cosines) for group in groups]
-        best = [max(one) for one in agents]
+        if self._layout.is_single:
+            best = cosines[order].tolist()
+            agents = [[cosine] for cosine in best]
+        else:
+            agents = [cosines[group.start : group.end].tolist() for group in groups]
+            best = list(map(max, agents))
         scope_score = float(cosines.max()) - contrast
         # The winner's is p(right | contrastive score), whoever has the best cosine.
         similarities = self._calibration.similarity(
@@ -121,27 +152,15 @@ class Ranker:
         floor = self._calibration.floor_of(groups[0].capability)
         in_scope = scope_score >= floor and similarities[0] >= self._rules.similarity_floor
         capabilities = tuple(
-            CapabilityScore(
-                capability=group.capability,
-                agent_cosines={
-                    agent: value
-                    for agent, value in zip(group.agents, own, strict=True)
-                    if value > NOT_SEARCHED
-                },
-                cosine=cosine,
-                similarity=similarity,
-                score=score,
-            )
+            CapabilityScore(group.capability, AgentCosines(group.agents, own), cosine, similarity, score)
             for group, own, cosine, similarity, score in zip(
                 groups, agents, best, similarities, scores[order].tolist(), strict=True
             )
         )
-        shadow = self._in_shadow(groups[0].capability, scope_score)
-        made = self._ranking(text, capabilities, (scope_score, floor, contrast), in_scope=in_scope)
-        return made if shadow is None else replace(made, shadow=shadow)
+        return self._ranking(text, capabilities, (scope_score, floor, contrast), in_scope=in_scope)
 
-    def _in_shadow(self, winner: Capability, scope_score: float) -> ShadowScope | None:
-        if self._shadow is None:
+    def _in_shadow(self, winner: Capability | None, scope_score: float) -> ShadowScope | None:
+        if self._shadow is None or winner is None:
             return None
         return self._shadow.scope(winner, scope_score, self._rules.similarity_floor)
 
@@ -156,6 +175,7 @@ class Ranker:
         *,
         in_scope: bool,
     ) -> Ranking:
+        winner = capabilities[0].capability if capabilities else None
         return Ranking(
             text=text,
             capabilities=capabilities,
@@ -167,6 +187,7 @@ class Ranker:
             calibration=self._calibration.kind,
             contrast=scope[2],
             scale=self._ordering.scale,
+            shadow=self._in_shadow(winner, scope[0]),
         )
 
 
@@ -178,10 +199,13 @@ def lexical_shares(table: Table) -> Floats:
 
 def best_first(scores: Floats, limit: int) -> NDArray[np.intp]:
     """The positions of the `limit` highest scores, rounded, best first; ties by position."""
-    rounded = np.round(scores, DECIMALS)
-    beyond = max(len(rounded) - limit, 0)
-    found = np.flatnonzero(rounded >= np.partition(rounded, beyond)[beyond])
-    order: NDArray[np.intp] = found[np.argsort(-rounded[found], kind="stable")][:limit]
+    # Methods, for numpy's functions around them cost more than these do on a few hundred scores.
+    rounded = scores.round(DECIMALS)
+    beyond = len(rounded) - limit
+    if beyond <= 0:
+        return (-rounded).argsort(kind="stable")
+    found = (rounded >= np.partition(rounded, beyond)[beyond]).nonzero()[0]
+    order: NDArray[np.intp] = found[(-rounded[found]).argsort(kind="stable")][:limit]
     return order
 
 

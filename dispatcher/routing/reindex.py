@@ -107,6 +107,11 @@ class ReindexingRouter:
         with self._now.used() as router:
             await router.sync(agents, version)
 
+    async def examine(self, agent: Agent) -> None:
+        """See `router.Router`."""
+        with self._now.used() as router:
+            await router.examine(agent)
+
     async def rank(self, texts: Sequence[str]) -> tuple[Ranking, ...]:
         """One ranking for each text, all of one encoder."""
         with self._now.used() as router:

@@ -7,22 +7,29 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from dispatcher.clock import Clock
-from dispatcher.errors import UnavailableError
-from dispatcher.identifiers import AgentId, Capability
+from dispatcher.errors import RegistrationError, RequestError, UnavailableError
+from dispatcher.identifiers import AgentId
 from dispatcher.registry.agent import Agent
 from dispatcher.registry.live import AgentDirectory
 from dispatcher.routing.background import background_texts, contrast_of
 from dispatcher.routing.batcher import TextEncoder
 from dispatcher.routing.calibration import Calibration
-from dispatcher.routing.catalogue import Catalogue, IndexFactory, arrange
 from dispatcher.routing.choice import Choice, Query, Registry
 from dispatcher.routing.decision import Decision
-from dispatcher.routing.embedder import Vectors
-from dispatcher.routing.encode_declared import encode_declared
+from dispatcher.routing.embedder import TextRefusedError, Vectors
+from dispatcher.routing.encode_declared import (
+    Said,
+    encode_declared,
+    encode_pieces,
+    encode_takeable,
+    said_of,
+)
 from dispatcher.routing.fitting import FitRules, Fitted, Fixed, Given, agree, fit
 from dispatcher.routing.index import ExactIndex
 from dispatcher.routing.ordering import LexicalShares
-from dispatcher.routing.prototype import Prototype, declared_texts
+from dispatcher.routing.prepared import prepared
+from dispatcher.routing.prototype import Prototype
+from dispatcher.routing.prototype_store import IndexFactory, PrototypeStore, arrange
 from dispatcher.routing.ranking import CapabilityScore, Ranker, Ranking
 from dispatcher.routing.recent_texts import RecentTexts
 from dispatcher.routing.reference import load_reference
@@ -76,8 +83,8 @@ class Router:
         self._directory = directory
         self._rules = rules
         self._clock = clock
-        self._catalogue = Catalogue(make_index, encoder.encoder_id, encoder.dimensions)
-        self._digests: dict[AgentId, str] = {}
+        self._store = PrototypeStore(make_index, encoder.encoder_id, encoder.dimensions)
+        self._said: dict[AgentId, Said] = {}
         self._version = _NEVER
         self._wanted: tuple[Sequence[Agent], int] = ((), _NEVER)
         self._lock = asyncio.Lock()
@@ -112,9 +119,10 @@ class Router:
             self._use(agree(self._current.fitted, given, self._fit_rules()))
 
     async def sync(self, agents: Sequence[Agent], version: int) -> None:
-        """Follow the registry to `version`; only declarations whose digest changed are encoded.
+        """Follow the registry to `version`; only declarations whose texts changed are encoded.
 
-        Versions overtaken while another sync ran are skipped, older ones ignored. Raises
+        An agent with a text that the encoder does not take is left out, and tried again with the next
+        version. Versions overtaken while another sync ran are skipped, older ones ignored. Raises
         OverloadedError or UnavailableError from the encoder, and then nothing has changed.
         """
         if version > self._wanted[1]:
@@ -125,7 +133,10 @@ class Router:
                 await self._follow(latest, newest)
 
     async def rank(self, texts: Sequence[str]) -> tuple[Ranking, ...]:
-        """One ranking for each text, encoded in one batch; raises as `sync` does."""
+        """One ranking for each text, encoded in one batch.
+
+        Raises as `sync` does, and RequestError `text_refused` where the encoder does not take one of them.
+        """
         if self._current is None:
             await self.sync((), _EMPTY)
         recent = self._now().recent
@@ -138,8 +149,9 @@ class Router:
 
     async def _rank(self, texts: Sequence[str]) -> Sequence[Ranking]:
         fixed = await self._load_fixed()
-        vectors = await self._encoder.encode(texts)
-        table = self._catalogue.look_up(texts, vectors, self._rules.search_limit)
+        read = [prepared(text) for text in texts]
+        vectors = await self._asked(read)
+        table = self._store.look_up(read, vectors, self._rules.search_limit)
         current = self._now()
         made = tuple(current.ranker.rank(texts, vectors, table, contrast_of(vectors, fixed.background)))
         for ranking in made:
@@ -150,31 +162,59 @@ class Router:
         """Choose an agent now, from memory; see `choice.Query` for what decides what."""
         return self._now().choice.decide(query, ranking)
 
+    async def examine(self, agent: Agent) -> None:
+        """Have the encoder read a declaration that is about to be registered; what is known costs nothing.
+
+        Raises RegistrationError (`text_refused`) where the encoder does not take one of its texts, else
+        as `sync` does.
+        """
+        before = self._said.get(agent.agent_id)
+        said = said_of(agent, before)
+        if before is None or said.texts is not before.texts:
+            await self._taken(said)
+
     async def trial(self, agent: Agent, texts: Sequence[str]) -> tuple[Ranking, ...]:
-        """Rank texts as if the agent were registered as given; changes nothing, raises as `sync` does."""
+        """Rank texts as if the agent were registered as given; changes nothing.
+
+        Raises as `rank` and `examine` do.
+        """
         fixed = await self._load_fixed()
-        change = _Change(removed=self._keys_of({agent.agent_id}), added=await self._prototypes([agent]))
-        prototypes = change.applied_to(self._catalogue.prototypes)
-        vectors = await self._encoder.encode(texts)
+        added = await self._taken(said_of(agent, None))
+        vectors = await self._asked([prepared(text) for text in texts])
+        # After the last wait, so that both are of one version.
+        change = _Change(removed=self._keys_of({agent.agent_id}), added=added)
+        prototypes = change.applied_to(self._store.prototypes)
         return await asyncio.to_thread(self._try, prototypes, fixed, texts, vectors)
+
+    async def _asked(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of what somebody asks; that the encoder does not take it is the text's own fault."""
+        try:
+            return await self._encoder.encode(texts)
+        except TextRefusedError as error:
+            raise RequestError("the encoder does not take a text like this", code="text_refused") from error
 
     async def _follow(self, agents: Sequence[Agent], version: int) -> None:
         fixed = await self._load_fixed()
-        digests = {agent.agent_id: agent.digest for agent in agents}
-        stale = {one for one, digest in self._digests.items() if digests.get(one) != digest}
-        fresh = [agent for agent in agents if self._digests.get(agent.agent_id) != agent.digest]
-        change = _Change(removed=self._keys_of(stale), added=await self._prototypes(fresh))
+        before = self._said
+        said = {agent.agent_id: said_of(agent, before.get(agent.agent_id)) for agent in agents}
+        stale = {one for one, old in before.items() if one not in said or said[one].texts is not old.texts}
+        fresh = {one: new for one, new in said.items() if one in stale or one not in before}
+        encoded = await encode_takeable(self._encoder, fresh)
+        change = _Change(removed=self._keys_of(stale), added=encoded.prototypes)
         fitted = self._current.fitted if self._current else None
-        if stale or fresh or fitted is None:
-            prototypes = change.applied_to(self._catalogue.prototypes)
+        if stale or change.added or fitted is None:
+            prototypes = change.applied_to(self._store.prototypes)
             fitted = await asyncio.to_thread(self._fit, prototypes, fixed, version)
             if self._given is not None:
                 # What was followed while the thread fitted, which began with what was given before.
                 fitted = agree(fitted, self._given, self._fit_rules())
         # From here on nothing waits: whoever ranks sees all of it or nothing.
-        self._catalogue.apply(change.removed, change.added.values())
-        self._digests, self._version = digests, version
+        self._store.apply(change.removed, change.added.values())
+        self._said = {one: new for one, new in said.items() if one not in encoded.refused}
+        self._version = version
         self._use(fitted)
+        for agent_id in sorted(encoded.refused):
+            logger.error("declaration.refused_by_encoder", extra={"agent_id": agent_id})
 
     def _fit(self, prototypes: Prototypes, fixed: Fixed, version: int) -> Fitted:
         registry = arrange(prototypes, self._encoder.dimensions)
@@ -195,7 +235,7 @@ class Router:
         is_new = fitted.used is not self.calibration
         self._current = _Current(
             fitted=fitted,
-            ranker=Ranker(self._catalogue.keys, fitted, self._rules, self._version),
+            ranker=Ranker(self._store.keys, fitted, self._rules, self._version),
             choice=Choice(self._directory, self._rules, self._registry(fitted.used), self._clock),
             recent=RecentTexts(attrgetter("size")),
         )
@@ -212,28 +252,29 @@ class Router:
     ) -> tuple[Ranking, ...]:
         # The next version, because of the present one what is in force counts.
         fitted = self._fit(prototypes, fixed, self._version + 1)
-        catalogue = Catalogue(ExactIndex, self._encoder.encoder_id, self._encoder.dimensions)
-        catalogue.apply((), prototypes.values())
-        table = catalogue.look_up(texts, vectors, self._rules.search_limit)
-        ranker = Ranker(catalogue.keys, fitted, self._rules, self._version)
+        store = PrototypeStore(ExactIndex, self._encoder.encoder_id, self._encoder.dimensions)
+        store.apply((), prototypes.values())
+        read = [prepared(text) for text in texts]
+        table = store.look_up(read, vectors, self._rules.search_limit)
+        ranker = Ranker(store.keys, fitted, self._rules, self._version)
         return tuple(ranker.rank(texts, vectors, table, contrast_of(vectors, fixed.background)))
 
-    async def _prototypes(self, agents: Sequence[Agent]) -> dict[Key, Prototype]:
-        wanted = {
-            Key(Capability(one.name), agent.agent_id): declared_texts(one)
-            for agent in agents
-            for one in agent.declaration.capabilities
-        }
-        return await encode_declared(self._encoder, wanted)
+    async def _taken(self, said: Said) -> dict[Key, Prototype]:
+        try:
+            return await encode_declared(self._encoder, [said])
+        except TextRefusedError as error:
+            raise RegistrationError(
+                "the encoder does not take one of the texts that describe the agent", code="text_refused"
+            ) from error
 
     async def _load_fixed(self) -> Fixed:
         if self._fixed is None:
-            background = await self._encoder.encode(background_texts())
+            background = await encode_pieces(self._encoder, [*map(prepared, background_texts())])
             self._fixed = Fixed(background=background, reference=load_reference(self._encoder.encoder_id))
         return self._fixed
 
     def _keys_of(self, agents: Collection[AgentId]) -> frozenset[Key]:
-        return frozenset(key for key in self._catalogue.prototypes if key.agent_id in agents)
+        return frozenset(key for key in self._store.prototypes if key.agent_id in agents)
 
     def _now(self) -> _Current:
         if self._current is None:
@@ -243,7 +284,7 @@ class Router:
     def _registry(self, used: Calibration) -> Registry:
         return Registry(
             similarity=used.similarity,
-            keys=len(self._catalogue.prototypes),
+            keys=len(self._store.prototypes),
             encoder_id=self._encoder.encoder_id,
             version=self._version,
             calibration=used.kind,

@@ -10,6 +10,7 @@ import numpy as np
 from dispatcher.identifiers import Capability
 from dispatcher.registry.agent import Agent
 from dispatcher.routing.curve import Doubles
+from dispatcher.routing.index import DECIMALS, NOT_SEARCHED
 from dispatcher.routing.ranking import CapabilityScore, Ranking
 from dispatcher.routing.rules import RoutingRules
 from dispatcher.routing.slots import Key
@@ -79,7 +80,8 @@ class Shortlister:
         else:
             admitted = [own, *self._near(own, wish.ranking)]
             competing = {one.capability for one in admitted}
-            group = self._lines(_group(admitted, groups), wish.ranking)
+            raised = (own.capability, _raise(own, wish.ranking))
+            group = self._lines(_group(admitted, groups), wish.ranking, raised)
         others = [one for one in entries if one.capability not in competing]
         return Shortlist(
             wish=wish,
@@ -106,16 +108,25 @@ class Shortlister:
             (-cosine, agent.agent_id, entry.capability, agent)
             for entry in entries
             for agent in groups[entry.capability]
-            if (cosine := entry.agent_cosines.get(agent.agent_id)) is not None
+            if (cosine := entry.agent_cosines.get(agent.agent_id, NOT_SEARCHED)) > NOT_SEARCHED
         ]
         found.sort(key=itemgetter(0, 1, 2))
         return [(agent, name, -away) for away, _, name, agent in found[: self.rules.neighbours_kept]]
 
-    def _lines(self, fits: Sequence[Fit], ranking: Ranking) -> Sequence[Line]:
-        """All of them in one call of the curve, which costs as much for one score as for fifty."""
+    def _lines(
+        self, fits: Sequence[Fit], ranking: Ranking, raised: tuple[Capability | None, float] = (None, 0.0)
+    ) -> Sequence[Line]:
+        """All of them in one call of the curve, which costs as much for one score as for fifty.
+
+        The contrastive scores of one capability are raised by so much.
+        """
         if not fits:
             return ()
-        scores = np.array([cosine for _, _, cosine in fits], dtype=np.float64) - ranking.contrast
+        higher, by = raised
+        scores = np.array(
+            [cosine + by if name == higher else cosine for _, name, cosine in fits], dtype=np.float64
+        )
+        scores -= ranking.contrast
         return tuple(
             Line(Key(name, agent.agent_id), agent, cosine, value)
             for (agent, name, cosine), value in zip(fits, self.similarity(scores).tolist(), strict=True)
@@ -125,12 +136,28 @@ class Shortlister:
 def _group(
     admitted: Iterable[CapabilityScore], groups: Mapping[Capability, Sequence[Agent]]
 ) -> Sequence[Fit]:
-    """The agents of ranked capabilities; one that registered since has its group's best cosine."""
+    """The agents of ranked capabilities; one that registered since has its group's best cosine.
+
+    One that was not searched keeps the lowest: nothing says that it fits.
+    """
     return [
         (agent, entry.capability, entry.agent_cosines.get(agent.agent_id, entry.cosine))
         for entry in admitted
         for agent in groups[entry.capability]
     ]
+
+
+def _raise(own: CapabilityScore, ranking: Ranking) -> float:
+    """What the ranking's own winner lacks of the text's scope score, which another capability may have.
+
+    The text was accepted by that score and the winner's similarity is its: the winner's agents are looked
+    at on the same scale, else the best of them could fall short of the floor that the text passed. What a
+    language model chose instead has the similarity of its own cosine.
+    """
+    best = max(one.score for one in ranking.capabilities)
+    is_best = round(best - own.score, DECIMALS) <= 0
+    lacking = ranking.scope_score - (own.cosine - ranking.contrast)
+    return round(lacking, DECIMALS) if is_best else 0.0
 
 
 def _unranked(wish: Wish, agents: Iterable[Agent]) -> Sequence[Line]:

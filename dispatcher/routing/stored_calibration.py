@@ -154,7 +154,7 @@ class CalibrationRepository(Protocol):
         ...
 
     async def read(self, number: int) -> Stored | None:
-        """One of them."""
+        """One of them; raises ConfigurationError for one of a form that this version can't read."""
         ...
 
     async def list(self, limit: int) -> Sequence[Stored | Unreadable]:
@@ -181,12 +181,17 @@ class CalibrationRepository(Protocol):
         """
         ...
 
-    async def change(self, wanted: Wanted, in_use: InUse) -> Stored:
+    async def change(self, wanted: Wanted, in_use: InUse) -> Stored | Unreadable:
         """Put a calibration into another state; what is in its place gives way.
 
-        Raises RequestError `not_found`, or as `InUse.check` does for one to be used.
+        Raises RequestError `not_found`, or for one to be used `not_readable` and as `InUse.check` does.
         """
         ...
+
+
+def not_readable() -> RequestError:
+    """What is said of a calibration that is listed as unreadable, where all of it is needed."""
+    return RequestError("It has a form that this version can't read.", code="not_readable")
 
 
 def is_repeated(made: Made, stored: Stored) -> bool:

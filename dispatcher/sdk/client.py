@@ -215,16 +215,16 @@ class Client:
 
     async def handoffs(
         self, *, answered: bool = False, limit: int = 50, after: str | None = None
-    ) -> list[dict[str, Any]]:
-        """Parts that wait for a person, the oldest first, or that people answered; needs an admin's key.
+    ) -> dict[str, Any]:
+        """A page of parts that wait for a person, the oldest first, or that people answered.
 
-        `after` is the last `task_id` of the list before.
+        `{handoffs, more}`; where there are `more`, `after` is the last `task_id` of this page. Needs an
+        admin's key.
         """
         behind = {} if after is None else {"after": after}
         query = urlencode({"answered": str(answered).lower(), "limit": limit, **behind})
         document = _document(await self._send(self._get(f"/v1/handoffs?{query}")))
-        handoffs: list[dict[str, Any]] = document.get("handoffs", [])
-        return handoffs
+        return {"handoffs": [], "more": False, **document}
 
     async def answer_handoff(self, task_id: str, answer: str) -> dict[str, Any]:
         """Answer a part in an agent's place; its caller sees it with the request.

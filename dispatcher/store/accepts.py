@@ -1,10 +1,10 @@
 """The transaction that accepts a group of new requests."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from dispatcher.dispatch.lifecycle.ledger import Change, KeyedRequest, Offer, Step
+from dispatcher.dispatch.lifecycle.ledger import Change, KeyedRequest, Offer
 from dispatcher.dispatch.lifecycle.session import SessionChange
 from dispatcher.store.changes import ChangeSet
 from dispatcher.store.database_time import DatabaseTime
@@ -24,18 +24,24 @@ class NotAccepted(Enum):
     """As before, and that may be the offer's own request: the group was sent twice."""
 
 
-Answer = Change | KeyedRequest | NotAccepted
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """A stored request, and what its session has yet to remember of it."""
+
+    change: Change
+    session: SessionChange | None
+
+
+Answer = Accepted | KeyedRequest | NotAccepted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepts:
-    """Stores new requests and remembers them, for the changes that follow."""
+    """Stores new requests, and keeps their states for the changes that follow."""
 
     writer: DirectWriter
     recent: RecentStates
     time: DatabaseTime
-    remember: Callable[[Sequence[SessionChange]], Awaitable[None]]
-    """Called after the commit: what is accepted is kept, whatever becomes of its session."""
 
     async def apply(self, offers: Sequence[Offer]) -> list[Answer]:
         """One answer per offer, committed: its change, or what has its name already.
@@ -60,7 +66,6 @@ class Accepts:
         self.time.note(written.now_ms, sent_at)
         for request_id in written.request_ids:
             self.recent.keep(Stored(steps[request_id].state, 0))
-        await self._remember([steps[request_id] for request_id in written.request_ids])
         missing = NotAccepted.UNSURE if written.is_repeated else NotAccepted.TAKEN
 
         def answer(offer: Offer) -> Answer:
@@ -68,15 +73,12 @@ class Accepts:
             if first.request_id not in written.request_ids:
                 return missing
             if first is offer:
-                return Change(before=None, after=steps[offer.request_id].state, now_ms=now)
+                step = steps[offer.request_id]
+                change = Change(before=None, after=step.state, now_ms=now)
+                return Accepted(change=change, session=step.session)
             return KeyedRequest(request_id=first.request_id, body_digest=first.body_digest)
 
         return [answer(offer) for offer in offers]
-
-    async def _remember(self, steps: Sequence[Step]) -> None:
-        changes = [step.session for step in steps if step.session is not None]
-        if changes:
-            await self.remember(changes)
 
 
 def _name(offer: Offer) -> Name:

@@ -31,13 +31,6 @@ class SqlAccess:
             grants={caller: frozenset(names) for caller, names in granted.items()},
         )
 
-    async def find_key(self, key_id: str) -> ApiKey | None:
-        """See `AccessRepository.find_key`."""
-        async with self._database.reading() as connection:
-            found = await connection.execute(select(api_keys).where(api_keys.c.key_id == key_id))
-            row = found.mappings().first()
-        return None if row is None else _to_key(row)
-
     async def add_key(self, key: ApiKey) -> None:
         """See `AccessRepository.add_key`; raises DispatcherError where the id is taken."""
         values = {

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 from sqlalchemy import (
     ColumnElement,
+    RowMapping,
     Text,
     delete,
     func,
@@ -30,6 +31,7 @@ from dispatcher.routing.stored_calibration import (
     Wanted,
     is_held,
     is_repeated,
+    not_readable,
 )
 from dispatcher.store.calibration_rows import to_listed, to_stored
 from dispatcher.store.column import now_ms
@@ -67,7 +69,8 @@ class SqlCalibrations:
     async def read(self, number: int) -> Stored | None:
         """See `CalibrationRepository.read`."""
         async with self._database.asking() as connection:
-            return await _find(connection, number)
+            row = await _row(connection, number)
+        return None if row is None else to_stored(row)
 
     async def list(self, limit: int) -> Sequence[Stored | Unreadable]:
         """See `CalibrationRepository.list`."""
@@ -107,20 +110,20 @@ class SqlCalibrations:
             await _forget_superseded(connection, encoder_id)
         return True
 
-    async def change(self, wanted: Wanted, in_use: InUse) -> Stored:
+    async def change(self, wanted: Wanted, in_use: InUse) -> Stored | Unreadable:
         """See `CalibrationRepository.change`."""
         async with self._changing() as connection:
-            stored = await _find(connection, wanted.number)
-            if stored is None:
+            row = await _row(connection, wanted.number)
+            if row is None:
                 raise RequestError("There is no calibration of this number.", code="not_found")
+            stored = to_listed(row)
+            held = False
             if wanted.state in _GIVES_WAY:
-                in_use.check(stored.recorded)
-                await _give_way(connection, stored, wanted)
-            held = is_held(stored, wanted.state, await _newest_version(connection, stored.encoder_id))
+                held = await _put_in_use(connection, stored, wanted, in_use)
             if (wanted.state, held) != (stored.state, stored.held):
                 await _set(connection, stored.number, wanted.state, wanted.by, held=held)
-            changed = await _find(connection, wanted.number)
-        return changed or stored
+            changed = await _row(connection, wanted.number)
+        return stored if changed is None else to_listed(changed)
 
     @asynccontextmanager
     async def _changing(self) -> AsyncIterator[AsyncConnection]:
@@ -131,10 +134,9 @@ class SqlCalibrations:
             yield connection
 
 
-async def _find(connection: AsyncConnection, number: int) -> Stored | None:
+async def _row(connection: AsyncConnection, number: int) -> RowMapping | None:
     found = await connection.execute(select(calibrations).where(calibrations.c.number == number))
-    row = found.mappings().first()
-    return None if row is None else to_stored(row)
+    return found.mappings().first()
 
 
 async def _own(
@@ -202,11 +204,17 @@ async def _set(
     await connection.execute(update(calibrations).where(calibrations.c.number == number).values(changed))
 
 
-async def _give_way(connection: AsyncConnection, stored: Stored, wanted: Wanted) -> None:
-    encoder_id = stored.recorded.calibration.encoder_id
-    taken = await _in_state(connection, encoder_id, wanted.state)
+async def _put_in_use(
+    connection: AsyncConnection, stored: Stored | Unreadable, wanted: Wanted, in_use: InUse
+) -> bool:
+    """Have what is in its place give way; whether a person holds it there."""
+    if isinstance(stored, Unreadable):
+        raise not_readable()
+    in_use.check(stored.recorded)
+    taken = await _in_state(connection, stored.encoder_id, wanted.state)
     if taken is not None and taken != stored.number:
         await _set(connection, taken, _GIVES_WAY[wanted.state], wanted.by)
+    return is_held(stored, wanted.state, await _newest_version(connection, stored.encoder_id))
 
 
 async def _forget_superseded(connection: AsyncConnection, encoder_id: str) -> None:

@@ -13,7 +13,15 @@ from dispatcher.errors import DispatcherError, UnavailableError
 from dispatcher.store.changes import ChangeSet
 from dispatcher.store.direct import Written
 from dispatcher.store.failure import ConflictError, LostError, driver_failure, translated
-from dispatcher.store.grouped_sql import NOW, documents, guards_document, insert_text, shape_of, update_text
+from dispatcher.store.grouped_sql import (
+    NOW,
+    Argument,
+    documents,
+    guards_document,
+    insert_text,
+    shape_of,
+    update_text,
+)
 
 _SETTINGS = (
     "SET default_transaction_isolation = 'read committed'; "
@@ -21,8 +29,7 @@ _SETTINGS = (
 )
 """A plan is kept from when the tables were small: it has to be the one for large tables."""
 
-
-Arguments = Sequence[str | None]
+Arguments = Sequence[Argument]
 
 
 class PostgresWriter:

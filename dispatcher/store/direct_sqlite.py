@@ -29,11 +29,14 @@ class SqliteWriter:
     """Implements `DirectWriter`; takes turns with everything else that writes in this process."""
 
     def __init__(
-        self, database: Database, connect: Callable[[Database], sqlite3.Connection] = connect_sqlite
+        self,
+        database: Database,
+        connect: Callable[[Database], sqlite3.Connection] = connect_sqlite,
+        thread: OwnThread | None = None,
     ) -> None:
         self._database = database
         self._connect = connect
-        self._thread = OwnThread("ledger")
+        self._thread = thread or OwnThread("ledger")
         self._connection: sqlite3.Connection | None = None
 
     async def insert(self, changes: ChangeSet) -> Written:
@@ -58,7 +61,11 @@ class SqliteWriter:
     ) -> Written:
         """Its turn lasts until the thread is done, longer than a caller that is cancelled."""
         await self._database.take_turn()
-        written = self._thread.start(partial(self._in_thread, write, changes))
+        try:
+            written = self._thread.start(partial(self._in_thread, write, changes))
+        except BaseException:
+            self._database.end_turn()
+            raise
         written.add_done_callback(lambda _: self._database.end_turn())
         return await asyncio.shield(written)
 

@@ -24,10 +24,10 @@ from dispatcher.dispatch.lifecycle.request import (
     PartialRecord,
     RequestState,
 )
-from dispatcher.dispatch.lifecycle.session import Session
+from dispatcher.dispatch.lifecycle.session import Session, SessionChange
 from dispatcher.identifiers import AgentId, CallerId, ReplicaId, RequestId, TaskId
 from dispatcher.store import claims, dead_letters, lookups
-from dispatcher.store.accepts import Accepts, Answer, NotAccepted
+from dispatcher.store.accepts import Accepted, Accepts, Answer, NotAccepted
 from dispatcher.store.database_time import DatabaseTime
 from dispatcher.store.direct import DirectWriter
 from dispatcher.store.direct_postgres import PostgresWriter
@@ -38,7 +38,7 @@ from dispatcher.store.group_commit import GroupCommit, GroupRules
 from dispatcher.store.lookups import CallerKey, find_by_keys
 from dispatcher.store.publications import Publications
 from dispatcher.store.recent import RecentStates
-from dispatcher.store.sessions import read_session, remember
+from dispatcher.store.sessions import read_session, remember, write_group
 from dispatcher.store.states import read_group, read_stored
 from dispatcher.store.updates import DirectUpdates, Ruling, update_group
 
@@ -71,11 +71,7 @@ class SqlLedger:
         self._writers = self._make_writers()
         recent, time = self._recent, self._time
         self._accepts: GroupCommit[Offer, Answer] = GroupCommit(
-            Accepts(
-                writer=self._writers[0], recent=recent, time=time, remember=partial(remember, database)
-            ).apply,
-            rules=rules,
-            clock=clock,
+            Accepts(writer=self._writers[0], recent=recent, time=time).apply, rules=rules, clock=clock
         )
         self._direct: GroupCommit[Ruling, Change | None] = GroupCommit(
             DirectUpdates(
@@ -90,6 +86,10 @@ class SqlLedger:
         self._publications = Publications(self._update, self._recent.has_ended, NOTE_WAIT_S)
         # Reads are grouped like writes: alone, one costs ten times what it costs among others.
         at_once = replace(rules, window_s=0)
+        # Beside the accepts: whoever waits for a session's lock holds up nobody without a session.
+        self._sessions: GroupCommit[SessionChange, None] = GroupCommit(
+            partial(write_group, database), rules=at_once, clock=clock
+        )
         self._reads: GroupCommit[RequestId, RequestState | None] = GroupCommit(
             partial(read_group, database), rules=at_once, clock=clock
         )
@@ -119,6 +119,7 @@ class SqlLedger:
                 self._reads.running(),
                 self._updates.running(),
                 self._direct.running(),
+                self._sessions.running(),
                 self._accepts.running(),
             ):
                 yield
@@ -130,7 +131,11 @@ class SqlLedger:
         """See `Ledger.accept`."""
         for _ in range(TRIES):
             answer = await self._accepts.offer(offer)
-            if not isinstance(answer, NotAccepted):
+            if isinstance(answer, Accepted):
+                if answer.session is not None:
+                    await remember(self._sessions.offer, answer.session)
+                return answer.change
+            if isinstance(answer, KeyedRequest):
                 return answer
             if found := await self._find(offer, answer):
                 return found

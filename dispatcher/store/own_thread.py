@@ -11,6 +11,8 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
+from dispatcher.errors import UnavailableError
+
 Result = TypeVar("Result")
 Visit = tuple[Callable[[], Any], "asyncio.Future[Any]", asyncio.AbstractEventLoop]
 
@@ -18,8 +20,9 @@ Visit = tuple[Callable[[], Any], "asyncio.Future[Any]", asyncio.AbstractEventLoo
 class OwnThread:
     """Starts with its first visit. Functions run in the order in which they came."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, make: Callable[..., Thread] = Thread) -> None:
         self._name = name
+        self._make = make
         self._visits: SimpleQueue[Visit | None] = SimpleQueue()
         self._is_running = False
 
@@ -28,10 +31,12 @@ class OwnThread:
         return await self.start(function)
 
     def start(self, function: Callable[[], Result]) -> "asyncio.Future[Result]":
-        """The same as a future; cancelled while the function runs, it tells nothing of its end."""
+        """The same as a future; cancelled while the function runs, it tells nothing of its end.
+
+        Raises UnavailableError where the system has no thread to give; the next visit tries again.
+        """
         if not self._is_running:
-            self._is_running = True
-            Thread(target=self._serve, name=self._name, daemon=True).start()
+            self._begin()
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[Result] = loop.create_future()
         self._visits.put((function, outcome, loop))
@@ -42,6 +47,13 @@ class OwnThread:
         if self._is_running:
             self._is_running = False
             self._visits.put(None)
+
+    def _begin(self) -> None:
+        try:
+            self._make(target=self._serve, name=self._name, daemon=True).start()
+        except RuntimeError as error:
+            raise UnavailableError("no thread can be started") from error
+        self._is_running = True
 
     def _serve(self) -> None:
         while (visit := self._visits.get()) is not None:

@@ -50,7 +50,7 @@ RESULT_COLUMNS = (
 )
 DECISION_COLUMNS = ("request_id", "position", "number", "caller", "document", "recorded_ms")
 PARTIAL_COLUMNS = (*_PARTIAL_FIELDS, "caller", "recorded_ms")
-HANDOFF_COLUMNS = ("request_id", "task_id", "caller")
+HANDOFF_COLUMNS = ("request_id", "task_id", "caller", "described")
 """What a new handoff has; it is published and answered later."""
 
 _request_values = attrgetter(*REQUEST_COLUMNS)
@@ -159,7 +159,7 @@ def partial_row(partial: PartialRecord, caller: CallerId, now_ms: int) -> Row:
 
 def handoff_row(handoff: HandoffRecord, caller: CallerId) -> Row:
     """The row of `handoffs`."""
-    return (handoff.request_id, handoff.task_id, caller)
+    return (handoff.request_id, handoff.task_id, caller, handoff.described)
 
 
 def to_partial(row: RowMapping) -> PartialRecord:

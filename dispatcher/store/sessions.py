@@ -1,50 +1,99 @@
 """Sessions: what a conversation remembers, one row each, changed under its lock."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from functools import reduce
+from typing import Any, NamedTuple
 
-from sqlalchemy import RowMapping, select, update
+from sqlalchemy import RowMapping, bindparam, select, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dispatcher.dispatch.lifecycle.session import Question, Remembered, Session, SessionChange, apply
-from dispatcher.errors import UnavailableError
+from dispatcher.errors import OverloadedError, UnavailableError
 from dispatcher.identifiers import CallerId, Capability
-from dispatcher.store.column import now_ms
+from dispatcher.store.column import now_ms, stored_words
 from dispatcher.store.engine import Database
-from dispatcher.store.failure import ConflictError
 from dispatcher.store.tables import sessions
 
 logger = logging.getLogger(__name__)
 
 
+class _Key(NamedTuple):
+    caller: CallerId
+    session_id: str
+
+
+_KEYS = (sessions.c.caller, sessions.c.session_id)
+_LOCKED = (
+    select(sessions)
+    .where(tuple_(*_KEYS).in_(bindparam("keys", expanding=True)))
+    .order_by(*_KEYS)
+    .with_for_update()
+)
+"""Everybody locks in the one order, so that transactions can't deadlock."""
+_FOUND_ON_SQLITE = select(sessions).where(
+    tuple_(*_KEYS).in_(bindparam("keys", expanding=True)),
+    sessions.c.caller.in_(bindparam("callers", expanding=True)),
+    sessions.c.session_id.in_(bindparam("session_ids", expanding=True)),
+)
+"""SQLite uses no index for pairs, but one for their halves."""
+_CHANGED = (
+    update(sessions)
+    .where(*(column == bindparam(f"of_{column.name}") for column in _KEYS))
+    .values({name: bindparam(name) for name in ("user_id", "version", "context", "questions", "topics")})
+    .values(changed_ms=now_ms())
+)
+
+
 async def read_session(database: Database, caller: CallerId, session_id: str) -> Session:
     """See `Ledger.read_session`."""
+    query = select(sessions).where(sessions.c.caller == caller, sessions.c.session_id == session_id)
     async with database.reading() as connection:
-        return await _read(connection, caller, session_id, locked=False)
+        found = (await connection.execute(query)).mappings().first()
+    return Session(caller=caller, session_id=session_id) if found is None else _to_session(found)
 
 
 async def write_sessions(connection: AsyncConnection, changes: Sequence[SessionChange]) -> None:
-    """Apply changes in order of arrival, sessions in key order so that transactions can't deadlock."""
-    for caller, session_id in sorted({(change.caller, change.session_id) for change in changes}):
-        await connection.execute(_insert(connection), _new_row(caller, session_id))
-        session = await _read(connection, caller, session_id, locked=True)
-        for change in changes:
-            if (change.caller, change.session_id) == (caller, session_id):
-                session = _applied(session, change)
-        mark = update(sessions).where(*_is(caller, session_id))
-        await connection.execute(mark.values(**_to_row(session), changed_ms=now_ms()))
+    """Apply changes in order of arrival, in three statements however many sessions they are of."""
+    if not changes:
+        return
+    of_key: dict[_Key, list[SessionChange]] = defaultdict(list)
+    for change in changes:
+        of_key[_stored_key(change)].append(change)
+    await connection.execute(_insert(connection), [_new_row(key) for key in sorted(of_key)])
+    before = await _read_locked(connection, of_key)
+    after = [reduce(_applied, of_key[_Key(one.caller, one.session_id)], one) for one in before]
+    if after:
+        await connection.execute(_CHANGED, [_changed_row(session) for session in after])
 
 
-async def remember(database: Database, changes: Sequence[SessionChange]) -> None:
-    """Apply changes in a transaction of their own; a failure is logged and changes nothing."""
+async def _read_locked(connection: AsyncConnection, keys: Collection[_Key]) -> list[Session]:
+    wanted: dict[str, object] = {"keys": list(keys)}
+    query = _LOCKED
+    if connection.dialect.name == "sqlite":
+        callers, session_ids = zip(*keys, strict=True)
+        query, wanted = _FOUND_ON_SQLITE, {**wanted, "callers": callers, "session_ids": session_ids}
+    return [_to_session(row) for row in (await connection.execute(query, wanted)).mappings()]
+
+
+async def write_group(database: Database, changes: Sequence[SessionChange]) -> list[None]:
+    """Apply changes in a transaction of their own."""
+    async with database.writing() as connection:
+        await write_sessions(connection, changes)
+    return [None] * len(changes)
+
+
+async def remember(write: Callable[[SessionChange], Awaitable[None]], change: SessionChange) -> None:
+    """Have a change written if that is possible; never raises: its request was accepted before."""
     try:
-        async with database.writing() as connection:
-            await write_sessions(connection, changes)
-    except (UnavailableError, ConflictError) as error:
-        logger.warning("session.not_written", extra={"changes": len(changes), "error": type(error).__name__})
+        await write(change)
+    except (UnavailableError, OverloadedError) as error:
+        logger.warning("session.not_written", extra={"error": type(error).__name__})
+    except Exception:
+        logger.exception("session.not_written")
 
 
 def _applied(session: Session, change: SessionChange) -> Session:
@@ -56,25 +105,22 @@ def _applied(session: Session, change: SessionChange) -> Session:
     return applied.session
 
 
-async def _read(connection: AsyncConnection, caller: CallerId, session_id: str, *, locked: bool) -> Session:
-    query = select(sessions).where(*_is(caller, session_id))
-    found = await connection.execute(query.with_for_update() if locked else query)
-    row = found.mappings().first()
-    return Session(caller=caller, session_id=session_id) if row is None else _to_session(row)
-
-
-def _is(caller: CallerId, session_id: str) -> tuple[Any, ...]:
-    return sessions.c.caller == caller, sessions.c.session_id == session_id
-
-
 def _insert(connection: AsyncConnection) -> Any:  # noqa: ANN401  (either dialect's own insert)
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     return dialect.insert(sessions).on_conflict_do_nothing()
 
 
-def _new_row(caller: CallerId, session_id: str) -> Mapping[str, object]:
-    empty = Session(caller=caller, session_id=session_id)
-    return {"caller": caller, "session_id": session_id, "changed_ms": 0, **_to_row(empty)}
+def _stored_key(change: SessionChange) -> _Key:
+    return _Key(change.caller, stored_words(change.session_id) or "")
+
+
+def _new_row(key: _Key) -> dict[str, object]:
+    empty = Session(caller=key.caller, session_id=key.session_id)
+    return {**key._asdict(), "changed_ms": 0, **_to_row(empty)}
+
+
+def _changed_row(session: Session) -> dict[str, object]:
+    return {"of_caller": session.caller, "of_session_id": session.session_id, **_to_row(session)}
 
 
 def _to_row(session: Session) -> dict[str, object]:
@@ -83,7 +129,7 @@ def _to_row(session: Session) -> dict[str, object]:
         "version": session.version,
         "context": {key: [kept.value, kept.version] for key, kept in session.context.items()},
         "questions": [_to_document(question) for question in session.questions],
-        "texts": session.texts,
+        "topics": session.topics,
     }
 
 
@@ -105,7 +151,7 @@ def _to_session(row: RowMapping) -> Session:
             key: Remembered(value=value, version=version) for key, (value, version) in row["context"].items()
         },
         questions=tuple(_to_question(asked) for asked in row["questions"]),
-        texts=tuple(row["texts"]),
+        topics=tuple(row["topics"]),
     )
 
 

@@ -223,7 +223,7 @@ sessions = Table(
     Column("context", Json, nullable=False),
     Column("questions", Json, nullable=False),
     Column("changed_ms", BigInteger, nullable=False),
-    Column("texts", Json, nullable=False, server_default=text("'[]'")),
+    Column("topics", Json, nullable=False, server_default=text("'[]'")),
 )
 Index("ix_sessions_changed_ms", sessions.c.changed_ms)
 
@@ -342,6 +342,7 @@ handoffs = Table(
     _of_request(),
     Column("task_id", Text, primary_key=True),
     Column("caller", Text, nullable=False),
+    Column("described", Words),
     Column("published_ms", BigInteger),
     Column("publish_error", Text),
     Column("claimed_until_ms", BigInteger),

@@ -53,6 +53,7 @@ def upgrade() -> None:
         sa.Column("request_id", sa.Text(), nullable=False),
         sa.Column("task_id", sa.Text(), nullable=False),
         sa.Column("caller", sa.Text(), nullable=False),
+        sa.Column("described", sa.Text()),
         sa.Column("published_ms", sa.BigInteger()),
         sa.Column("publish_error", sa.Text()),
         sa.Column("claimed_until_ms", sa.BigInteger()),

@@ -20,6 +20,15 @@ SILENCE_S = 0.05
 MESSAGE = Message(exchange="task", key="order", body=b"{}", kind="task")
 
 
+class StandingClock(SystemClock):
+    """Goes on only where a test moves it, however long the machine takes."""
+
+    now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
 @dataclass
 class SilentConnection:
     """Channels on which `confirm` decides about each publish; counts how often it was given up."""
@@ -73,8 +82,13 @@ async def test_the_connection_is_given_up_when_nothing_was_confirmed_for_as_long
 
 
 async def test_the_connection_is_kept_while_others_get_their_confirms():
-    answers = iter([False, True])
-    connection = SilentConnection(confirm=lambda: next(answers))
+    answers, clock, written = iter([False, True]), StandingClock(), asyncio.Event()
+
+    def confirms() -> bool:
+        written.set()
+        return next(answers)
+
+    connection = SilentConnection(confirm=confirms, clock=clock)
     publisher = Publisher(cast("Connection", connection), [])
 
     async def publish_unconfirmed() -> None:
@@ -83,8 +97,10 @@ async def test_the_connection_is_kept_while_others_get_their_confirms():
 
     async with alongside(publisher.run()), asyncio.TaskGroup() as publishing:
         publishing.create_task(publish_unconfirmed())
-        await connection.clock.sleep(SILENCE_S / 2)
+        await written.wait()
+        clock.now_s = SILENCE_S / 2
         await publisher.publish(MESSAGE)
+        clock.now_s = SILENCE_S
 
     assert connection.drops == 0
 

@@ -1,13 +1,16 @@
 """Encoders are built from settings, and changed in a dispatcher that runs."""
 
+import httpx2
 import pytest
 
 from dispatcher.assembly.encoders import embedding
 from dispatcher.assembly.known_encoders import KNOWN
 from dispatcher.assembly.running import local_settings, open_dispatcher
-from dispatcher.errors import UnavailableError
+from dispatcher.assembly.storage import upgrade_storage
+from dispatcher.errors import RegistrationError, UnavailableError
 from dispatcher.identifiers import AgentId
 from dispatcher.protocol.declaration import CapabilityDeclaration, Declaration
+from dispatcher.protocol.frames import RegisterFrame
 from dispatcher.registry.agent import Agent
 from dispatcher.routing.openai_embeddings_encoder import OpenAiEmbeddingsEncoder
 from dispatcher.settings import EncoderSettings
@@ -29,7 +32,7 @@ def an_agent() -> Agent:
     capability = CapabilityDeclaration(name="parcel.track", descriptions=["I track parcels"])
     return Agent(
         agent_id=AgentId("p"),
-        declaration=Declaration(capabilities=[capability]),
+        declaration=Declaration(capabilities=[capability], channel="in-process"),
         digest="p",
         environment="production",
     )
@@ -85,7 +88,62 @@ async def test_an_encoder_that_fails_is_closed_and_the_old_one_goes_on(tmp_path,
         assert (await old.encode(["a new text"])).shape == (1, 512)
 
 
+def _registration(name: str, description: str) -> RegisterFrame:
+    capability = CapabilityDeclaration(name=f"{name}.do", descriptions=[description], idempotent=True)
+    return RegisterFrame(
+        agent_id=name,
+        instance_name="one",
+        instance_id=f"{name}-1",
+        inbox="memory",
+        declaration=Declaration(capabilities=[capability], channel="in-process"),
+    )
+
+
+async def test_a_declaration_that_the_encoder_refuses_is_refused_and_keeps_nobody_from_starting(
+    tmp_path, stub, endpoint
+):
+    settings = local_settings(tmp_path).model_copy(update={"encoder": endpoint})
+    await upgrade_storage(settings)
+    stub.refuses = "passage: I sell what nobody may buy"
+    async with open_dispatcher(settings) as running:
+        await running.parts.registrar.register(_registration("parcel", "I track parcels"))
+        with pytest.raises(RegistrationError) as refused:
+            await running.parts.registrar.register(_registration("shop", "I sell what nobody may buy"))
+        assert [agent.agent_id for agent in running.parts.view.agents()] == ["parcel"]
+        await running.parts.registrar.register(_registration("poem", "I write poems"))
+
+    stub.refuses = "passage: I write poems"
+    async with open_dispatcher(settings) as again:
+        (ranking,) = await again.parts.router.rank(["I track parcels"])
+        await again.parts.registrar.refresh()
+
+    assert refused.value.error_code == "text_refused"
+    assert [one.capability for one in ranking.capabilities] == ["parcel.do"]
+
+
 def test_only_an_endpoint_has_to_be_closed(stub, endpoint):
     with embedding(EncoderSettings(name="hashing")) as encoder:
         assert not isinstance(encoder, OpenAiEmbeddingsEncoder)
     assert encoder.encode(["a"]).shape == (1, 512)
+
+
+@pytest.mark.parametrize("status", [400, 413])
+async def test_a_text_that_the_endpoint_refuses_is_its_callers_matter_and_an_endpoint_that_fails_is_not(
+    tmp_path, stub, endpoint, status
+):
+    settings = local_settings(tmp_path)
+    await upgrade_storage(settings)
+    async with open_dispatcher(settings.model_copy(update={"encoder": endpoint})) as running:
+        transport = httpx2.ASGITransport(app=running.app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://dispatcher") as client:
+            taken = await client.post("/v1/chat", json={"message": "where is my parcel"})
+            stub.mood = str(status)
+            refused = await client.post("/v1/chat", json={"message": "what nobody may say"})
+            known = await client.post("/v1/chat", json={"message": "where is my parcel"})
+            stub.mood = "500"
+            failed = await client.post("/v1/chat", json={"message": "something else"})
+
+    assert (taken.status_code, known.status_code) == (200, 200)
+    assert (refused.status_code, refused.json()["code"]) == (422, "text_refused")
+    assert "nobody may say" not in refused.text
+    assert (failed.status_code, failed.json()["code"]) == (503, "unavailable")

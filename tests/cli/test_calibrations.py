@@ -1,8 +1,10 @@
 """Fitting, trying and taking back calibrations as an operator types it, while a dispatcher runs."""
 
+import hashlib
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from dispatcher.routing.stored_calibration import Made
 from dispatcher.settings import load_settings
 from dispatcher.store.calibrations import SqlCalibrations
 from dispatcher.store.tables import calibrations
+from dispatcher.tuning.basis.versions import code_version
 from tests.scenario.program import Program, dispatcher, run
 
 ASKED = "我的订单到哪一步了？"
@@ -104,7 +107,7 @@ def test_a_fit_is_proposed_tried_in_shadow_put_in_force_and_taken_back(said, url
     fitted = json.loads(said("fit", "--labelled", labelled, "--json"))
     number = fitted["proposed"]
     assert fitted["fitted"]["kind"] == "labelled"
-    assert set(fitted["report"]["figures"]) == {"top1", "in_scope_lost", "oos_rejected", "ece"}
+    assert set(fitted["report"]["figures"]) == {"in_scope_lost", "oos_rejected", "ece"}
     own = _ask(url, ASKED)
     assert (own["shadow"], own["calibration"]) == (None, fitted["self"]["kind"])
 
@@ -156,6 +159,23 @@ def test_the_list_and_one_of_it_are_shown(said, labelled):
     assert (shown["number"], shown["state"], shown["made_by"]) == (number, "proposed", "command line")
     assert shown["report"]["rows"] == {"inside": len(INSIDE), "outside": len(OUTSIDE), "left_out": {}}
     assert shown["document"]["kind"] == "labelled"
+    digest = hashlib.sha256(Path(labelled).read_bytes()).hexdigest()
+    assert shown["report"]["source"] == {"file": "labelled.jsonl", "sha256": digest}
+    assert shown["report"]["code"] == code_version()
+
+
+def test_texts_that_wait_for_their_label_are_counted_and_a_fit_shows_how_far_it_differs(
+    said, labelled, tmp_path
+):
+    file = tmp_path / "partly.jsonl"
+    waiting = json.dumps({"text": "is it new?", "lang": "en", "agents": None})
+    file.write_text(f"{waiting}\n{Path(labelled).read_text(encoding='utf-8')}", encoding="utf-8")
+
+    told = said("fit", "--labelled", str(file))
+
+    assert "left out: 1 not labelled yet" in " ".join(told.split())
+    assert "top1_or_twin with either: " in told
+    assert "difference" in told
 
 
 def test_feedback_is_too_little_until_there_is_more_of_it(url, command):

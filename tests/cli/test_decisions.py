@@ -7,8 +7,16 @@ from datetime import UTC, datetime
 
 import pytest
 
+from dispatcher.assembly.storage import open_storage
 from dispatcher.cli.period import read_time
+from dispatcher.cli.replay import replay
+from dispatcher.cli.replay_options import ReplayOptions
 from dispatcher.errors import ConfigurationError
+from dispatcher.routing.calibration import Calibration
+from dispatcher.routing.calibration_record import Recorded
+from dispatcher.routing.stored_calibration import Made
+from dispatcher.settings import load_settings
+from dispatcher.store.calibrations import SqlCalibrations
 from dispatcher.tuning.decisions.decision_log import read_entries
 from tests.scenario.program import Program, dispatcher, run
 
@@ -90,6 +98,37 @@ def test_a_stored_calibration_can_be_tried_on_what_was_decided(command):
 
     assert json.loads(same.stdout)["changed"] == [], same.stderr
     assert (missing.returncode, missing.stderr) == (1, "error: there is no calibration 999\n")
+
+
+def test_decisions_of_another_encoder_are_left_out_of_a_replay_under_a_calibration(command, tmp_path):
+    listed = json.loads(command("calibrations", "list", "--json").stdout)["calibrations"]
+    (own,) = [one["number"] for one in listed if one["state"] == "in_force"]
+    file = tmp_path / "decisions.jsonl"
+    command("export", "decisions", "--out", str(file))
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    lines[0]["decision"]["encoder_id"] = "an older one"
+    file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+
+    told = command("replay", "--from", str(file), "--calibration", str(own))
+    report = json.loads(command("replay", "--json", "--from", str(file), "--calibration", str(own)).stdout)
+
+    assert "1 decisions are of another encoder than the calibration; left out" in told.stderr
+    assert (report["other_encoder"], report["decisions"]) == (1, len(lines) - 1)
+    assert (report["changed"], report["changed_left_out"]) == ([], 0)
+
+
+async def test_a_calibration_with_another_background_is_no_terms(tmp_path):
+    settings = tmp_path / "dispatcher.yaml"
+    settings.write_text(f"data_dir: {tmp_path}\nencoder: {{name: hashing}}\n", encoding="utf-8")
+    made = Calibration(
+        encoder_id="hashing-ngram-1", registry_version=1, kind="labelled", floor=0.2, curve=None
+    )
+    async with open_storage(load_settings(settings)) as database:
+        old = Made(recorded=Recorded(calibration=made, contrast="of an older version"), made_by="somebody")
+        number = await SqlCalibrations(database).propose(old)
+
+    with pytest.raises(ConfigurationError, match="measures scores in another way"):
+        await replay(ReplayOptions(calibration=number, config=settings))
 
 
 def test_parquet_holds_the_same_decisions(command, tmp_path):

@@ -7,6 +7,7 @@ import pytest
 
 from dispatcher.cli.eval_options import EvalOptions
 from dispatcher.cli.eval_run import prepare
+from dispatcher.cli.eval_table import ORIGIN, print_report
 from tests.tuning.sets import agent, request, shop, write
 
 NAMES = {
@@ -42,6 +43,10 @@ def test_tables_show_each_figure_with_its_interval_or_why_it_is_left_out(command
     assert [cell.strip() for cell in rows["top1"]] == ["-", "no requests for one thing", "0"]
     assert rows["multi_exact"][1].split()[1] == "to"
     assert "language en" in whole
+    language = next(line.split("│")[2:-1] for line in whole.splitlines() if "language en" in line)
+    assert [cell.strip() for cell in language] == ["12", "1.000", "0.757 to 1.000", "0.000", "0.000 to 0.242"]
+    assert "repeated_texts: 0" in whole
+    assert "not_measured" not in whole
     assert "code: 0." in whole
 
 
@@ -55,6 +60,47 @@ def test_drawn_registries_have_a_report_of_their_own(command, folder):
     assert "changed by replicas and twins" in shown.stdout
     assert len(report["draws"]) == 3
     assert report.keys() >= {"lost", "far", "near", "worst", "changed", "versions"}
+
+
+def test_a_registry_drawn_again_and_again_shows_its_value_and_why_there_is_no_interval(command, folder):
+    shown = command("eval", str(folder), "--registry-size", "3", "--draws", "12").stdout
+
+    (cells,) = (line.split("│")[2:-1] for line in shown.splitlines() if "│ top1" in line and "of" in line)
+    assert cells[0].strip() == "1.000"
+    assert cells[1].strip() == "no interval: 1 different registries drawn, of 10 needed"
+    assert cells[2].strip() == "12"
+
+
+def test_the_worst_agents_are_those_that_are_bad_for_certain(capsys):
+    def group(of, top1, high):
+        intervals = {"top1": [0.0, high], "in_scope_lost": [0.0, 0.1]}
+        return {"of": of, "top1": top1, "in_scope_lost": 0.0, "intervals": intervals}
+
+    named = {"once": group(1, 0.0, 0.79), "often": group(100, 0.3, 0.4), "fine": group(50, 0.9, 0.96)}
+    print_report(
+        {
+            "report": "eval",
+            "left_out": {},
+            "intervals": {},
+            "confusions": [],
+            "by_agent": named,
+            "by_language": {},
+            "versions": {},
+            **dict.fromkeys(ORIGIN, 0),
+        }
+    )
+
+    shown = capsys.readouterr().out
+    assert shown.index("often") < shown.index("once") < shown.index("fine")
+
+
+def test_a_language_models_advice_is_said_not_to_be_measured(command, tmp_path, folder):
+    config = tmp_path / "config.yaml"
+    config.write_text("llm: {url: http://127.0.0.1:9/v1/chat/completions, model: m}", encoding="utf-8")
+
+    report = json.loads(command("eval", str(folder), "--config", str(config), "--json").stdout)
+
+    assert report["not_measured"] == ["llm.url: a language model's advice on splitting and ties"]
 
 
 @pytest.mark.parametrize(

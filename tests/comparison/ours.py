@@ -18,11 +18,11 @@ from dispatcher.routing.index import ExactIndex
 from dispatcher.settings import Settings, load_settings
 from dispatcher.tuning.basis.dataset import Dataset
 from dispatcher.tuning.basis.fleet import fleet
-from dispatcher.tuning.basis.product import Product, Registry, encoding, register
+from dispatcher.tuning.basis.product import FreshRegistry, Product, encoding, register
 from dispatcher.tuning.basis.rows import AgentRow
 from dispatcher.tuning.basis.versions import versions
-from dispatcher.tuning.evaluation.asking import rank_all, verdict
-from dispatcher.tuning.evaluation.verdict import Verdict
+from dispatcher.tuning.evaluation.asking import route_all
+from dispatcher.tuning.evaluation.routed import RoutedRow
 from tests.comparison.figures import fitting_half
 from tests.comparison.material import Material, Route, Row, all_texts
 from tests.comparison.sample import WARM
@@ -40,15 +40,13 @@ class OurSide:
         """All texts with their vectors, and what we make of each request."""
         registry = await self._registry()
         requests = self.dataset.requests
-        verdicts = [
-            verdict(registry, row, ranking) async for row, ranking in rank_all(registry, requests, _silent)
-        ]
+        routed = await route_all(registry, requests)
         routes = _routes(self.dataset.agents)
         texts = all_texts(routes, [row.text for row in requests])
         return Material(
             about={"dataset": self.dataset.name, **versions(self.product, self.dataset)},
             routes=routes,
-            rows=_rows(verdicts),
+            rows=_rows(routed),
             texts=texts,
             vectors=await self.encoder.encode(texts),
         )
@@ -69,7 +67,7 @@ class OurSide:
             "ours, known": median(whole for _, whole in again),
         }
 
-    async def _timed(self, registry: Registry, text: str) -> tuple[float, float]:
+    async def _timed(self, registry: FreshRegistry, text: str) -> tuple[float, float]:
         """Milliseconds until a text is ranked, and until it is decided."""
         clock = self.product.clock
         started = clock.monotonic()
@@ -78,7 +76,7 @@ class OurSide:
         registry.decide(ranking)
         return (ranked - started) * 1000, (clock.monotonic() - started) * 1000
 
-    async def _registry(self) -> Registry:
+    async def _registry(self) -> FreshRegistry:
         return await register(self.product, self.encoder, fleet(self.dataset.agents))
 
 
@@ -113,8 +111,8 @@ def _routes(agents: Mapping[Capability, AgentRow]) -> list[Route]:
     ]
 
 
-def _rows(verdicts: Sequence[Verdict]) -> list[Row]:
-    wanted = [sorted(one.row.wanted) for one in verdicts]
+def _rows(routed: Sequence[RoutedRow]) -> list[Row]:
+    wanted = [sorted(one.row.wanted) for one in routed]
     halves = fitting_half([tuple(names) for names in wanted])
     return [
         Row(
@@ -124,9 +122,5 @@ def _rows(verdicts: Sequence[Verdict]) -> list[Row]:
             chosen=one.best[0],
             accepted=one.in_scope,
         )
-        for one, names, half in zip(verdicts, wanted, halves, strict=True)
+        for one, names, half in zip(routed, wanted, halves, strict=True)
     ]
-
-
-def _silent(_done: int) -> None:
-    """Progress that nobody watches."""

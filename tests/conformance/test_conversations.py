@@ -8,19 +8,14 @@ import pytest
 from pydantic import BaseModel
 
 from dispatcher.sdk import Agent, NeedsInput, Reply, TaskView
-from dispatcher.sdk.memory_inbox import MemoryInbox
-from dispatcher.sdk.runtime import Runtime, RuntimeOptions, serving
-from tests.conformance.whole import Whole, open_whole
+from tests.conformance.conversation_world import QUOTE, add_parcels, talking
+from tests.conformance.whole import Whole
 
-RETURN, PARCEL = "shirt.exchange", "parcel.track"
+RETURN = "shirt.exchange"
 
 
 class Exchange(BaseModel):
     size: Literal["S", "M", "L"] | None = None
-
-
-class Parcel(BaseModel):
-    order_number: str
 
 
 def tailor() -> Agent:
@@ -39,34 +34,14 @@ def tailor() -> Agent:
             return NeedsInput("您要换成什么尺码？", fields=("size",))
         return Reply(text=f"已换成 {size} 码", context_update={"size": size})
 
-    @agent.handler(
-        PARCEL,
-        description=["查询包裹物流位置", "tracks a parcel"],
-        examples=["我的包裹到哪里了", "包裹物流查询", "track my parcel", "where is the parcel now"],
-        idempotent=True,
-    )
-    async def track(parcel: Parcel) -> str:
-        return f"包裹 {parcel.order_number} 在上海"
-
+    add_parcels(agent)
     return agent
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'ledger.db'}"
-    return str(request.getfixturevalue("postgres_url"))
 
 
 @pytest.fixture
 async def whole(store_url: str, tmp_path: Path) -> AsyncIterator[Whole]:
-    granted = (RETURN, PARCEL, "promotion.quote")
-    grants = {"alice": granted, "bob": granted}
-    async with open_whole(store_url, tmp_path, encoder="use", grants=grants) as whole:
-        assert whole.running.link is not None
-        options = RuntimeOptions(drain_s=0.1)
-        async with serving(Runtime(tailor(), whole.running.link, MemoryInbox(), options=options)):
-            yield whole
+    async with talking(tailor(), RETURN, store_url, tmp_path) as whole:
+        yield whole
 
 
 async def test_what_an_agent_asks_is_answered_by_the_next_message(whole: Whole) -> None:
@@ -104,7 +79,7 @@ async def test_a_message_that_answers_nothing_is_routed_afresh_and_the_question_
     other = await whole.chat("有什么优惠折扣", session_id="s1")
     late = await whole.chat("M", session_id="s1")
 
-    assert other["parts"][0]["capability"] == "promotion.quote"
+    assert other["parts"][0]["capability"] == QUOTE
     assert late["status"] == "fallback"
 
 
@@ -133,3 +108,26 @@ async def test_sessions_of_two_callers_do_not_meet(whole: Whole) -> None:
     response = await whole.bob.post("/v1/chat", json={"message": "M", "session_id": "s1"})
 
     assert response.json()["status"] == "fallback"
+
+
+async def test_another_user_of_a_session_answers_no_question_of_the_one_before(whole: Whole) -> None:
+    await whole.chat("我想换一件衬衫", session_id="s1", user_id="u1")
+
+    by_another = await whole.chat("M", session_id="s1", user_id="u2")
+    answered = await whole.chat("M", session_id="s1", user_id="u1")
+
+    assert by_another["status"] == "fallback"
+    assert answered["answer"] == "已换成 M 码"
+
+
+async def test_another_user_of_a_session_finds_nothing_of_its_context_and_begins_it_anew(
+    whole: Whole,
+) -> None:
+    await whole.chat("我想换一件衬衫", session_id="s1", user_id="u1")
+    await whole.chat("M", session_id="s1", user_id="u1")
+
+    by_another, by_the_first = [
+        await whole.chat("我想换一件衬衫", session_id="s1", user_id=user) for user in ("u2", "u1")
+    ]
+
+    assert (by_another["answer"], by_the_first["answer"]) == ("您要换成什么尺码？",) * 2

@@ -16,13 +16,6 @@ from tests.conformance.workshop import DEADLINE_S, MEND, POLISH, LossyLink, Mend
 CLOCK = AgentId("clock")
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'ledger.db'}"
-    return str(request.getfixturevalue("postgres_url"))
-
-
 @pytest.fixture
 async def shop(store_url: str, tmp_path: Path) -> AsyncIterator[Workshop]:
     async with open_workshop(store_url, tmp_path) as shop:

@@ -282,8 +282,8 @@ async def test_a_repeated_call_is_answered_from_the_inbox(store_url, tmp_path):
     assert world.shop.runs == ["hello"]
 
 
-async def test_a_ticket_of_one_replica_fits_the_keys_of_another(postgres_url, tmp_path):
-    async with open_direct(postgres_url, tmp_path) as world, caller(world) as client:
+async def test_a_ticket_of_one_replica_fits_the_keys_of_another(upgraded_postgres_url, tmp_path):
+    async with open_direct(upgraded_postgres_url, tmp_path) as world, caller(world) as client:
         async with gateway_of(world.running.settings) as (_, url):
             await world.learn_keys(url)
         await client.candidates(QUERY)

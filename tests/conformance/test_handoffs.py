@@ -100,6 +100,20 @@ async def test_no_more_may_wait_for_people_than_is_allowed(store_url: str, tmp_p
     assert only(again)["status"] == "handed_off"
 
 
+async def test_messages_that_come_at_once_do_not_pass_the_bound_together(
+    store_url: str, tmp_path: Path
+) -> None:
+    async with opened(store_url, tmp_path, fallback="people", max_handoffs=2) as whole:
+        bodies = [{"message": f"{NONSENSE}{number}"} for number in range(8)]
+
+        replies = await asyncio.gather(*(whole.alice.post("/v1/chat", json=body) for body in bodies))
+
+        await whole.running.parts.people.count()
+        waiting = (await whole.admin.get("/v1/handoffs")).json()["handoffs"]
+    assert sorted(reply.status_code for reply in replies) == [200] * 2 + [503] * 6
+    assert len(waiting) == 2
+
+
 class Flooded:
     """Implements `Backlog`: of every agent too much is wanted."""
 

@@ -129,7 +129,7 @@ async def test_what_nobody_can_do_goes_to_a_person_whose_answer_the_caller_sees(
         "alice",
         NONSENSE,
     )
-    assert (waiting["state"], waiting["published_ms"]) == ("open", None)
+    assert (waiting["state"], waiting["published_ms"], waiting["described"]) == ("open", None, None)
     assert [one.status_code for one in replies] == [200, 200, 409]
     assert replies[2].json()["code"] == "already_answered"
     assert (seen["handoff"]["state"], seen["handoff"]["answer"]) == ("answered", "从前有座山")
@@ -209,10 +209,10 @@ async def test_a_clear_description_is_acted_on_and_any_other_goes_to_a_person(de
     told = [(part["status"], part["capability"]) for part in (*unclear, bobs)]
     assert told == [("handed_off", None)] * 3
     listed = (await describing.admin.get("/v1/handoffs")).json()["handoffs"]
-    assert [(one["caller"], one["text"]) for one in listed] == [
-        ("alice", "A123"),
-        ("alice", "A123"),
-        ("bob", "A123"),
+    assert [(one["caller"], one["text"], one["described"]) for one in listed] == [
+        ("alice", "A123", UNCLEAR),
+        ("alice", "A123", "剪头发"),
+        ("bob", "A123", "包裹的物流"),
     ]
 
 

@@ -32,8 +32,9 @@ class World:
     topology: Topology
     amqp_url: str
 
-    async def ask(self, message: str) -> dict[str, Any]:
-        answer: dict[str, Any] = (await self.client.post("/v1/chat", json={"message": message})).json()
+    async def ask(self, message: str, **more: str) -> dict[str, Any]:
+        body = {"message": message, **more}
+        answer: dict[str, Any] = (await self.client.post("/v1/chat", json=body)).json()
         return answer
 
     async def told(self, count: int) -> Sequence[AbstractIncomingMessage]:
@@ -68,7 +69,7 @@ async def world(amqp_url: str, tmp_path: Path) -> AsyncIterator[World]:
         broker={"url": amqp_url, "prefix": topology.prefix},
         encoder={"name": "hashing"},
         auth={"development": True},
-        routing={"fallback": "people"},
+        routing={"fallback": "people", "semantic": True},
     )
     await upgrade_storage(settings)
     async with open_dispatcher(settings) as running:
@@ -123,3 +124,39 @@ async def test_what_was_answered_before_the_broker_had_it_is_not_told(world: Wor
 
     assert message.message_id == waiting["task_id"]
     assert not await world.running.parts.people.repository.claim_unpublished(10)
+
+
+async def test_the_person_is_told_what_the_caller_described(world: World) -> None:
+    """The message alone says nothing here."""
+    await world.ask("#4711", capability="cancel an order", match="semantic")
+
+    (message,) = await world.told(1)
+    frame = HandoffFrame.model_validate_json(message.body)
+
+    assert (frame.text, frame.message, frame.described) == ("#4711", "#4711", "cancel an order")
+    assert [one["described"] for one in await world.published()] == ["cancel an order"]
+
+
+async def test_a_queue_that_exists_otherwise_is_told_aloud_until_it_is_gone(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    name, people = world.topology.people_queue, world.running.parts.people
+    async with await aio_pika.connect(world.amqp_url) as connection:
+        channel = await connection.channel()
+        await channel.declare_queue(name, durable=True, arguments={"x-queue-type": "quorum"})
+        await world.ask("tell me a joke")
+
+        told = [await people.publish() for _ in range(3)]
+        refused = await world.client.get("/readyz")
+        await channel.queue_delete(name)
+    (message,) = await world.told(1)
+    ready = await world.client.get("/readyz")
+
+    assert told == [0, 0, 0]
+    assert (refused.status_code, ready.status_code) == (503, 200)
+    assert refused.json()["parts"] == {
+        "people": f"queue {name} exists with other arguments; delete it, or set another broker.prefix"
+    }
+    assert message.message_id
+    lines = [record.msg for record in caplog.records if record.levelname == "ERROR"]
+    assert lines == ["handoff.queue_unusable"]

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -22,7 +21,6 @@ from dispatcher.registry.view import LiveView
 from dispatcher.store.access import SqlAccess
 from dispatcher.store.agents import SqlAgents
 from dispatcher.store.engine import Database, open_engine
-from dispatcher.store.schema import upgrade
 
 ORDER, QUERY = AgentId("order"), Capability("order.query")
 
@@ -48,17 +46,14 @@ class Replica:
 
 
 @pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    url = f"sqlite:///{tmp_path / 'registry.db'}"
-    await upgrade(url)
-    async with open_engine(url) as opened:
+async def database(upgraded_sqlite_url: str) -> AsyncIterator[Database]:
+    async with open_engine(upgraded_sqlite_url) as opened:
         yield opened
 
 
 @pytest.fixture
-async def postgres(postgres_url: str) -> AsyncIterator[Database]:
-    await upgrade(postgres_url)
-    async with open_engine(postgres_url) as opened:
+async def postgres(upgraded_postgres_url: str) -> AsyncIterator[Database]:
+    async with open_engine(upgraded_postgres_url) as opened:
         yield opened
 
 

@@ -243,11 +243,11 @@ class StreamBehaviour:
 
 class TestStreamsOnSqlite(StreamBehaviour):
     @pytest.fixture
-    def store_url(self, tmp_path: Path) -> str:
-        return f"sqlite:///{tmp_path / 'ledger.db'}"
+    def store_url(self, upgraded_sqlite_url: str) -> str:
+        return upgraded_sqlite_url
 
 
 class TestStreamsOnPostgresql(StreamBehaviour):
     @pytest.fixture
-    def store_url(self, postgres_url: str) -> str:
-        return postgres_url
+    def store_url(self, upgraded_postgres_url: str) -> str:
+        return upgraded_postgres_url

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from tests.conformance.whole_behaviour import WholeBehaviour
@@ -7,11 +5,11 @@ from tests.conformance.whole_behaviour import WholeBehaviour
 
 class TestWholeOnSqlite(WholeBehaviour):
     @pytest.fixture
-    def store_url(self, tmp_path: Path) -> str:
-        return f"sqlite:///{tmp_path / 'ledger.db'}"
+    def store_url(self, upgraded_sqlite_url: str) -> str:
+        return upgraded_sqlite_url
 
 
 class TestWholeOnPostgresql(WholeBehaviour):
     @pytest.fixture
-    def store_url(self, postgres_url: str) -> str:
-        return postgres_url
+    def store_url(self, upgraded_postgres_url: str) -> str:
+        return upgraded_postgres_url

@@ -68,6 +68,8 @@ class Agents:
     """
 
     capability: Capability | None = None
+    described: str | None = None
+    """What the caller described, where a decision is about that in the text's place."""
 
     def __init__(self, *agents: str, idempotent: bool = True, outcome: Outcome = Outcome.UNAVAILABLE):
         self.agents = list(agents)
@@ -84,7 +86,8 @@ class Agents:
     ) -> Assignment:
         left = [agent for agent in self.agents if agent not in tried] or self.agents
         made = decision(left[0] if left else None, self.outcome)
-        made = replace(made, capability=self.capability or intent.capability or made.capability)
+        capability = self.capability or intent.capability or made.capability
+        made = replace(made, text=self.described or intent.text, capability=capability)
         return Assignment(decision=made, idempotent=self.idempotent, timeout_ms=30_000)
 
 

@@ -1,10 +1,11 @@
 from collections.abc import Sequence
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
 
-from dispatcher.dispatch.admission import Admission, AdmissionBounds
-from dispatcher.errors import OverloadedError
+from dispatcher.dispatch.admission import Admission, AdmissionBounds, OpenHandoffs
+from dispatcher.errors import OverloadedError, UnavailableError
 from dispatcher.identifiers import AgentId, Capability
 from dispatcher.registry.agent import Agent
 
@@ -67,11 +68,49 @@ def test_the_total_has_a_bound_of_its_own() -> None:
 
 def test_no_more_may_wait_for_people_than_are_counted() -> None:
     door = admission(Backlog())
-    door.handoffs.count = 2
-    door.check_people()
+    door.handoffs.set_count(2)
+    with door.reserving(1):
+        door.handoffs.add(1)
 
-    door.handoffs.count += 1
-    with pytest.raises(OverloadedError) as refused:
-        door.check_people()
+    with pytest.raises(OverloadedError) as refused, door.reserving(1):
+        pass
 
     assert (refused.value.error_code, refused.value.retry_after_s) == ("too_many_handoffs", 2)
+    with door.reserving(0):
+        pass
+
+
+def test_every_part_of_a_message_needs_room() -> None:
+    door = admission(Backlog())
+
+    with pytest.raises(OverloadedError), door.reserving(4):
+        pass
+    with door.reserving(3):
+        pass
+
+
+def test_room_is_kept_while_a_message_is_accepted_and_given_back_where_it_is_not() -> None:
+    door = admission(Backlog())
+
+    with suppress(UnavailableError), door.reserving(3):
+        with pytest.raises(OverloadedError), door.reserving(1):
+            pass
+        raise UnavailableError("it was not accepted")
+
+    with door.reserving(3):
+        pass
+
+
+def test_what_was_accepted_since_a_count_began_comes_on_top_of_it() -> None:
+    waiting = OpenHandoffs()
+    waiting.add(2)
+    waiting.begin_count()
+    waiting.add(1)
+
+    assert waiting.count == 3
+    waiting.set_count(2)
+
+    assert waiting.count == 3
+    waiting.begin_count()
+    waiting.set_count(3)
+    assert waiting.count == 3

@@ -12,8 +12,8 @@ from dispatcher.dispatch.fallback import (
     refused_by_floors,
     went_to_fallback,
 )
-from dispatcher.identifiers import Capability
-from dispatcher.routing.decision import Outcome, ShadowDecision
+from dispatcher.identifiers import AgentId, Capability
+from dispatcher.routing.decision import Candidate, Outcome, Rejection, ShadowDecision
 from tests.dispatch.builders import decision
 
 REFUSED = replace(
@@ -73,6 +73,19 @@ def test_what_was_ranked_and_why_it_was_refused_goes_along():
     assert made.refused_for == "below_scope_floor"
     assert went_to_fallback(made)
     assert not went_to_fallback(asked)
+
+
+def test_what_the_text_itself_was_near_goes_along_beside_who_got_it():
+    near = Candidate(
+        AgentId("far"), Capability("track"), 0.4, 0.3, 0.8, 1.0, 0.5, Rejection.BELOW_SCOPE_FLOOR
+    )
+    asked = replace(REFUSED, similarity=0.3, candidates=(near,))
+    net = replace(decision("net"), capability=SAFETY_NET, similarity=1.0)
+
+    made = instead(asked, net)
+
+    assert (made.similarity, made.candidates) == (1.0, net.candidates)
+    assert (made.own_similarity, made.own_candidates) == (0.3, (near,))
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
 from dispatcher.dispatch.judging import Judging
 from dispatcher.dispatch.lifecycle.judgement import Judgement, Verdict
-from dispatcher.dispatch.lifecycle.request import RequestStatus
+from dispatcher.dispatch.lifecycle.request import RequestStatus, TaskStatus
 from dispatcher.errors import RequestError
 from dispatcher.identifiers import Capability
 from dispatcher.registry.access import Identity, Role
@@ -29,13 +31,20 @@ def kept():
 
 @pytest.fixture
 def take(kept):
+    """Its part was ranked to ORDER; `chosen` is what it went to, `status` how it ended."""
     judging = Judging(repository=kept, known=lambda: {ORDER, REFUND})
-    state = request_state("r1", "alice", RequestStatus.COMPLETED)
 
-    async def call(*judgements, grants=None):
-        await judging.take(state, judgements, Identity(role=Role.ADMIN, subject="boss", grants=grants))
+    async def call(*judgements, grants=None, chosen=ORDER, status=TaskStatus.COMPLETED):
+        state = request_state("r1", "alice", RequestStatus.COMPLETED)
+        task = replace(state.tasks[0], capability=chosen, status=status)
+        identity = Identity(role=Role.ADMIN, subject="boss", grants=grants)
+        await judging.take(replace(state, tasks=(task,)), judgements, identity)
 
     return call
+
+
+def _rather(capability):
+    return Judgement(position=0, verdict=Verdict.WRONG_CAPABILITY, capability=capability)
 
 
 async def test_what_is_said_is_kept_for_the_requests_caller_with_who_said_it(take, kept):
@@ -82,3 +91,25 @@ async def test_what_is_not_granted_is_answered_like_what_is_not_there(take, kept
 
     assert refusal.value.error_code == "unknown_capability"
     assert kept.given == []
+
+
+async def test_where_a_near_one_or_the_fallback_got_it_the_right_answer_is_what_it_was_ranked_to(take, kept):
+    await take(_rather(ORDER), chosen=REFUND)
+
+    (given,) = kept.given
+    assert given.judgements == (_rather(ORDER),)
+
+
+async def test_what_it_went_to_is_no_correction(take, kept):
+    with pytest.raises(RequestError) as refusal:
+        await take(_rather(REFUND), chosen=REFUND)
+
+    assert refusal.value.error_code == "contradictory_feedback"
+    assert kept.given == []
+
+
+@pytest.mark.parametrize("status", [TaskStatus.CLARIFY, TaskStatus.OUT_OF_SCOPE, TaskStatus.HANDED_OFF])
+async def test_of_a_part_that_belongs_to_no_capability_each_may_be_right(take, kept, status):
+    await take(_rather(ORDER), status=status)
+
+    assert len(kept.given) == 1

@@ -8,7 +8,7 @@ import pytest
 from dispatcher.dispatch.lifecycle.handoff import Handoff
 from dispatcher.dispatch.lifecycle.request import DecisionRecord, RequestState
 from dispatcher.dispatch.people import People
-from dispatcher.errors import RefusedError, TooLargeError, UnavailableError
+from dispatcher.errors import ConfigurationError, RefusedError, TooLargeError, UnavailableError
 from dispatcher.identifiers import CallerId, RequestId, TaskId
 from dispatcher.protocol.handoff import HandoffFrame
 from dispatcher.routing.decision import Outcome
@@ -35,7 +35,7 @@ HANDOFFS = [
 class Kept:
     """Implements `HandoffRepository` and `RequestReads` in memory; a request may have been deleted.
 
-    Where `broken`, its context is none that a frame takes.
+    Where `broken`, its context is none that a frame takes; `documents` are its decisions by position.
     """
 
     state: RequestState | None = STATE
@@ -43,6 +43,7 @@ class Kept:
     looks: int = 0
     claimed: set[TaskId] = field(default_factory=set)
     broken: bool = False
+    documents: dict[int, str] = field(default_factory=dict)
 
     async def list(self, *, answered: bool, limit: int, after: TaskId | None = None) -> Sequence[Handoff]:
         raise NotImplementedError
@@ -84,25 +85,31 @@ class Kept:
         return replace(self.state, request=replace(self.state.request, context={"gap": object()}))
 
     async def read_decisions(self, request_id: RequestId) -> tuple[DecisionRecord, ...]:
-        return ()
+        return tuple(
+            DecisionRecord(request_id=request_id, position=position, number=1, document=document)
+            for position, document in self.documents.items()
+        )
 
 
 @dataclass
 class Queue:
     """Implements `PeopleQueue`; takes `room` frames, and of those that are `too_large` none.
 
-    `is_up` False: there is no broker to prepare it at.
+    `is_up` False: there is no broker to prepare it at. `is_other`: it exists with other arguments.
     """
 
     room: int
     too_large: tuple[str, ...] = ()
     is_up: bool = True
+    is_other: bool = False
     told: list[str] = field(default_factory=list)
     prepared: int = 0
 
     async def prepare_people(self) -> None:
         if not self.is_up:
             raise UnavailableError("no broker")
+        if self.is_other:
+            raise ConfigurationError("queue people exists with other arguments")
         self.prepared += 1
 
     async def tell_people(self, frame: HandoffFrame) -> None:
@@ -146,6 +153,36 @@ async def test_what_makes_no_frame_is_not_tried_again() -> None:
     assert queue.told == []
 
 
+@pytest.mark.parametrize(
+    "document", ['{"candidates": [{}]}', '{"candidates": 7}', "[]", "no JSON", '{"reason": 7}']
+)
+async def test_a_decision_of_another_form_keeps_none_behind_it_waiting(document: str) -> None:
+    kept, queue = Kept(documents={0: document}), Queue(room=5)
+    people = People(repository=kept, reads=kept, queue=queue)
+
+    told = await people.publish()
+
+    assert told == 2
+    assert queue.told == ["q1.1", "q1.2"]
+    assert [bool(one.publish_error) for one in kept.handoffs.values()] == [True, False, False]
+
+
+async def test_while_the_queue_is_another_one_that_is_said_once_and_nothing_is_claimed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    kept, queue = Kept(), Queue(room=5, is_other=True)
+    people = People(repository=kept, reads=kept, queue=queue)
+
+    told = [await people.publish() for _ in range(3)]
+    problem, looks, claimed = people.problem(), kept.looks, set(kept.claimed)
+    queue.is_other = False
+
+    assert (told, claimed, looks) == ([0, 0, 0], set(), 1)
+    assert problem == "queue people exists with other arguments"
+    assert [record.msg for record in caplog.records] == ["handoff.queue_unusable"]
+    assert (await people.publish(), people.problem()) == (3, None)
+
+
 async def test_while_the_broker_is_away_everything_is_given_back() -> None:
     kept, queue = Kept(), Queue(room=5, is_up=False)
     people = People(repository=kept, reads=kept, queue=queue)
@@ -164,6 +201,28 @@ async def test_what_waits_is_counted_for_admission() -> None:
     await people.count()
 
     assert people.waiting.count == 3
+
+
+class Slow(Kept):
+    """While it counts, others are accepted here."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.people = People(repository=self, reads=self, queue=None)
+
+    async def count_open(self) -> int:
+        counted = await super().count_open()
+        self.people.waiting.add(2)
+        return counted
+
+
+async def test_what_is_accepted_during_a_count_is_not_forgotten() -> None:
+    people = Slow().people
+    people.waiting.add(9)
+
+    await people.count()
+
+    assert people.waiting.count == 3 + 2
 
 
 async def test_without_a_broker_nothing_is_looked_for() -> None:

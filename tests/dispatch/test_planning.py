@@ -25,7 +25,7 @@ from dispatcher.routing.router import CapabilityScore, Ranking, Router
 ORDER, PARCEL, QUOTE, CHAT = map(Capability, ("order.query", "parcel.track", "promotion.quote", "small.talk"))
 FIELDS: Mapping[Capability, Mapping[str, object]] = {
     ORDER: {"order_number": {"type": "string"}, "phone": {"type": "string"}},
-    PARCEL: {"order_number": {"type": "string"}, "date": {"type": "string"}},
+    PARCEL: {"order_number": {"type": "string"}, "date": {"type": "string"}, "reason": {"type": "string"}},
     QUOTE: {"amount": {"type": "number", "x-from": "order.query/amount"}},
 }
 
@@ -222,6 +222,45 @@ async def test_an_option_that_nobody_declares_any_more_is_no_answer() -> None:
     assert (intent.capability, planned.still_asked) == (ORDER, (BESIDE,))
 
 
+REASON = Question(capability=PARCEL, text="send it back", similarity=0.8, fields=("reason",))
+ANYTHING = Question(capability=PARCEL, text="send it back", similarity=0.8)
+
+
+class Nowhere(ByChecksum):
+    """Nobody can do anything: every short text may be the bare answer to a question."""
+
+    def _rank(self, text: str) -> Ranking:
+        return replace(super()._rank(text), in_scope=False)
+
+
+@pytest.mark.parametrize("asked", [REASON, ANYTHING])
+@pytest.mark.parametrize("text", ["neither", "both", "4", "都不是", "第九个", "none of them"])
+async def test_what_chooses_no_option_is_no_answer_to_another_question(asked: Question, text: str) -> None:
+    nowhere = replace(planner(), router=cast("Router", Nowhere()))
+
+    for questions in ((asked, WHICH), (WHICH, asked)):
+        planned = await nowhere.plan(message(text), asked_which(*questions))
+        assert planned == await nowhere.plan(message(text))
+    alone = await nowhere.plan(message(text), asked_which(ANYTHING))
+    assert alone.plan.intents[0].capability == PARCEL
+
+
+async def test_what_chooses_an_option_is_no_answer_to_a_question_before_it() -> None:
+    nowhere = replace(planner(), router=cast("Router", Nowhere()))
+
+    planned = await nowhere.plan(message("1"), asked_which(ANYTHING, WHICH))
+
+    assert (planned.plan.intents[0].capability, planned.still_asked) == (ORDER, (ANYTHING,))
+
+
+async def test_any_other_message_may_answer_a_question_beside_the_options() -> None:
+    nowhere = replace(planner(), router=cast("Router", Nowhere()))
+
+    planned = await nowhere.plan(message("the blue one by the door"), asked_which(WHICH, ANYTHING))
+
+    assert (planned.plan.intents[0].capability, planned.still_asked) == (PARCEL, (WHICH,))
+
+
 class AsGiven:
     """Ranks every text to one capability with the similarity it is given."""
 
@@ -247,11 +286,11 @@ class AsGiven:
         return tuple(replace(self.ranking, text=text) for text in texts)
 
 
-SAID = Session(caller=CallerId("shop"), session_id="s", texts=("order number A20260001 came broken",))
+SAID = Session(caller=CallerId("shop"), session_id="s", topics=("order number A20260001 came broken",))
 
 
 class Behind(AsGiven):
-    """Has another similarity, and scope, for a text that is ranked behind an earlier one."""
+    """Has another similarity, and scope, for a text that is ranked behind a topic."""
 
     def __init__(self, alone: float, behind: float, *, in_scope: bool) -> None:
         super().__init__(alone, in_scope=in_scope)
@@ -259,31 +298,31 @@ class Behind(AsGiven):
 
     async def rank(self, texts: Sequence[str]) -> tuple[Ranking, ...]:
         return tuple(
-            self._better(ranking) if SAID.texts[0] in ranking.text else ranking
+            self._better(ranking) if SAID.topics[0] in ranking.text else ranking
             for ranking in await super().rank(texts)
         )
 
     def _better(self, ranking: Ranking) -> Ranking:
-        best = replace(ranking.capabilities[0], capability=ORDER, similarity=self.behind)
+        best = ranking.capabilities[0]._replace(capability=ORDER, similarity=self.behind)
         return replace(ranking, capabilities=(best,), in_scope=True)
 
 
 @pytest.mark.parametrize("router", [Behind(0.2, 0.8, in_scope=False), Behind(0.7, 0.8, in_scope=True)])
-async def test_a_message_that_means_more_behind_an_earlier_one_is_ranked_with_it(router: Behind) -> None:
+async def test_a_message_that_means_more_behind_a_topic_is_ranked_with_it(router: Behind) -> None:
     planned = await replace(planner(), router=cast("Router", router)).plan(message("can you fix it"), SAID)
 
     (intent,) = planned.plan.intents
     assert (intent.text, intent.capability, intent.confidence) == ("can you fix it", ORDER, 0.8)
     assert [(one.kind, one.value, one.start, one.end) for one in intent.entities] == [
-        (EntityKind.ANTECEDENT, SAID.texts[0], 0, 0),
+        (EntityKind.ANTECEDENT, SAID.topics[0], 0, 0),
         (EntityKind.ORDER_NUMBER, "A20260001", 0, 0),
     ]
     assert intent.inputs["order_number"] == "A20260001"
-    assert [ranking.text for ranking in planned.rankings] == [f"{SAID.texts[0]} can you fix it"]
-    assert router.ranked == ["can you fix it", f"{SAID.texts[0]} can you fix it"]
+    assert [ranking.text for ranking in planned.rankings] == [f"{SAID.topics[0]} can you fix it"]
+    assert router.ranked == ["can you fix it", f"{SAID.topics[0]} can you fix it"]
 
 
-async def test_what_the_message_names_itself_comes_before_what_was_named_earlier() -> None:
+async def test_what_the_message_names_itself_comes_before_what_its_topic_named() -> None:
     router = Behind(0.2, 0.8, in_scope=False)
     asked = message("what about order 20260002")
 
@@ -293,7 +332,7 @@ async def test_what_the_message_names_itself_comes_before_what_was_named_earlier
 
 
 @pytest.mark.parametrize("text", ["can you fix it", "please tell me where my parcel is by now"])
-async def test_what_means_no_more_behind_an_earlier_one_is_a_message_of_its_own(text: str) -> None:
+async def test_what_means_no_more_behind_a_topic_is_a_message_of_its_own(text: str) -> None:
     router = Behind(0.9, 0.8, in_scope=True)
     own = replace(planner(), router=cast("Router", router))
 
@@ -337,11 +376,3 @@ async def test_any_other_description_is_out_of_scope(router: AsGiven) -> None:
 
     (intent,), (ranking,) = planned.plan.intents, planned.rankings
     assert (intent.capability, ranking.in_scope, planned.described) == (None, False, "computes discounts")
-
-
-async def test_nobody_goes_on_with_what_another_user_of_the_session_said() -> None:
-    own = replace(planner(), router=cast("Router", Behind(0.2, 0.8, in_scope=False)))
-    theirs, asked = replace(SAID, user_id="a"), replace(message("can you fix it"), user_id="b")
-
-    assert await own.plan(asked, theirs) == await own.plan(asked)
-    assert await own.plan(replace(asked, user_id="a"), theirs) != await own.plan(asked)

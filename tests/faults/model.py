@@ -9,8 +9,9 @@ situations are visited once. `python -m tests.faults.model [DEPTH]` prints the n
 
 import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from dispatcher.dispatch.lifecycle.accept import first_step
@@ -29,6 +30,7 @@ from dispatcher.identifiers import ReplicaId
 from dispatcher.protocol.frames import ResultBody, ResultStatus
 from dispatcher.sdk.inbox import Claim, Judgement, Record, Verdict, judge
 from tests.dispatch.builders import NOW, Agents, AtOnce, Loads, arrival, result
+from tests.faults.situations import Made, Situations
 
 AGENTS = ("a1", "a2")
 DEPTH = 9
@@ -79,22 +81,13 @@ class World:
     path: tuple[str, ...] = ()
     """What happened so far; no part of the situation."""
 
-    def key(self) -> tuple[object, ...]:
-        """Equal for situations that can't be told apart from here on."""
-        request, (task,) = self.state.request, self.state.tasks
-        attempts = tuple(self._attempt_key(attempt) for attempt in self.state.attempts)
-        ends = (request.status, task.status, task.result_digest, task.idempotent)
-        outside = (self.agents, self.results, self.starts, self.accepted)
-        return ends, (task.deadline_ms or 0) - self.now, attempts, outside
-
-    def _attempt_key(self, attempt: Attempt) -> tuple[object, ...]:
-        times = (attempt.not_before_ms, attempt.claimed_until_ms, attempt.lapse_ms)
-        ahead = tuple(None if time is None else max(time - self.now, 0) for time in times)
-        sent = attempt.published_ms is not None
-        return attempt.number, attempt.agent_id, attempt.status, attempt.claimed_by, ahead, sent
+    def outside(self) -> tuple[object, ...]:
+        """What there is beside the ledger."""
+        return self.agents, self.results, self.starts, self.accepted
 
 
 Event = tuple[str, World]
+Leave = Callable[[World, Attempt], Attempt]
 Item = TypeVar("Item")
 
 
@@ -106,6 +99,7 @@ class Model:
         self._durable = durable
         self.doubled: list[tuple[str, ...]] = []
         """Ways to a start that I2 forbids, shortest first."""
+        self._situations = Situations()
 
     def explore(self, depth: int = DEPTH) -> int:
         """Visit every state within `depth` events; the number of different ones.
@@ -113,18 +107,27 @@ class Model:
         Fails where I1, I3 or I7 is broken; starts that I2 forbids are kept in `doubled`.
         """
         first = World(state=first_step(arrival(), NOW, self._assigner(0)).state, now=NOW)
-        seen, edge = {first.key()}, [first]
+        seen, edge = {(self._situation(first), first.outside())}, [first]
         for _ in range(depth):
             following: list[World] = []
             for world in edge:
                 self._check_end(world)
                 for event, after in self._events(world):
-                    key = after.key()
+                    situation = self._situation(after)
+                    key = (situation, after.outside())
                     if key not in seen:
                         seen.add(key)
-                        following.append(replace(after, path=(*world.path, event)))
+                        state, now = self._situations.first(situation)
+                        following.append(replace(after, state=state, now=now, path=(*world.path, event)))
             edge = following
         return len(seen)
+
+    def _situation(self, world: World) -> int:
+        return self._situations.number(world.state, world.now)
+
+    def _once(self, world: World, event: str, make: Callable[[], Made]) -> Made:
+        """What a rule makes of the ledger, which is the same whatever there is beside it."""
+        return self._situations.once(world.state, world.now, event, make)
 
     def _assigner(self, attempts: int) -> Assigner:
         """Always the same for the same state, so that a step depends on nothing else."""
@@ -157,25 +160,35 @@ class Model:
             if attempt.status is AttemptStatus.DUE and attempt.not_before_ms <= world.now:
                 sent = _queued(world, attempt)
                 which = f"attempt {attempt.number}"
-                yield f"{which} published", _changed(sent, _published(sent, attempt))
-                yield f"{which} published, unconfirmed", _changed(sent, _claimed_again(sent, attempt))
-                refused = not_delivered(world.state, world.now, attempt, "refused", self._by(world))
-                yield f"{which} refused", self._step(world, refused)
+                yield f"{which} published", self._sent(sent, attempt, f"{which} published", _published)
+                unconfirmed = f"{which} published, unconfirmed"
+                yield unconfirmed, self._sent(sent, attempt, unconfirmed, _claimed_again)
+                yield f"{which} refused", self._step(world, self._refused(world, attempt))
             elif attempt.status is AttemptStatus.PUBLISHED:
-                yield (
-                    f"attempt {attempt.number} taken for lost",
-                    self._step(world, _due_again(world, attempt)),
-                )
+                event = f"attempt {attempt.number} taken for lost"
+                yield event, self._step(world, self._once(world, event, partial(_due_again, world, attempt)))
+
+    def _sent(self, world: World, attempt: Attempt, event: str, left: Leave) -> World:
+        state = self._once(world, event, lambda: _changed(world, left(world, attempt)).state)
+        return replace(world, state=state)
+
+    def _refused(self, world: World, attempt: Attempt) -> Step:
+        event = f"attempt {attempt.number} refused"
+        refuse = partial(not_delivered, world.state, world.now, attempt, "refused", self._by(world))
+        return self._once(world, event, refuse)
 
     def _collected(self, world: World) -> Iterator[Event]:
         """A result frame reaches the ledger; the broker may deliver it once more."""
         for told in set(world.results):
-            attempt = world.state.attempts[told.attempt - 1]
-            status = _STATUS.get(told.run, ResultStatus.SUCCESS)
-            frame = result(attempt, status, result=ResultBody(text=f"run {told.run}"))
-            after = self._step(world, settle(world.state, world.now, frame, self._by(world)))
+            after = self._step(world, self._once(world, f"{told}", partial(self._settled, world, told)))
             yield f"collected {told}", replace(after, results=_without(world.results, told))
             yield f"collected {told}, not acknowledged", after
+
+    def _settled(self, world: World, told: Told) -> Step:
+        attempt = world.state.attempts[told.attempt - 1]
+        status = _STATUS.get(told.run, ResultStatus.SUCCESS)
+        frame = result(attempt, status, result=ResultBody(text=f"run {told.run}"))
+        return settle(world.state, world.now, frame, self._by(world))
 
     def _time_passes(self, world: World) -> Iterator[Event]:
         """To the next moment at which something is due, then the sweep looks."""
@@ -188,7 +201,10 @@ class Model:
         later = [time for time in times if time > world.now]
         if later:
             moved = replace(world, now=min(later))
-            yield "time passes", self._step(moved, expire(moved.state, moved.now, self._by(moved)))
+            expired = self._once(
+                world, "time passes", lambda: expire(moved.state, moved.now, self._by(moved))
+            )
+            yield "time passes", self._step(moved, expired)
 
     def _delivered(self, world: World, number: int, agent: AgentWorld) -> Iterator[Event]:
         """The agent takes a frame in time, or too late; a frame comes twice; a run ends."""
@@ -275,7 +291,9 @@ class Model:
 
     def _check_end(self, world: World) -> None:
         """I1: whatever happened, the deadline ends it, with one answer and nothing left open."""
-        over = expire(world.state, world.now + _FAR_MS, self._by(world)).state
+        over = self._once(
+            world, "the end", lambda: expire(world.state, world.now + _FAR_MS, self._by(world)).state
+        )
         assert over.request.status is not RequestStatus.OPEN
         assert over.request.answer
         assert not any(attempt.status.is_open for attempt in over.attempts)

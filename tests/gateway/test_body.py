@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from dispatcher.errors import RequestError
 from dispatcher.gateway.body import check_media_type, digest_document, parse_document
-from dispatcher.protocol.storable import MAX_DEPTH
+from dispatcher.protocol.storable import MAX_DEPTH, find_flaw
 from tests.gateway.bad_inputs import BAD_INPUTS, MARK
 
 STORABLE = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=8)
+TEXTS = st.text(st.characters() | st.sampled_from(["\x00", "\ud800", "\udfff", "{", "\\"]), max_size=3)
 SCALARS = (
     st.none()
     | st.booleans()
@@ -31,6 +32,27 @@ DOCUMENTS = st.dictionaries(STORABLE, NESTED, max_size=4)
 def test_every_storable_document_comes_through_unchanged(document):
     assert parse_document(json.dumps(document).encode()) == document
     assert parse_document(json.dumps(document, ensure_ascii=False).encode()) == document
+
+
+@settings(deadline=None)
+@given(TEXTS, st.sampled_from([0, 1, MAX_DEPTH - 2, MAX_DEPTH - 1, MAX_DEPTH]), st.booleans())
+def test_a_document_is_refused_exactly_where_it_can_not_be_kept(text, levels, is_ascii):
+    document = {text: _nested(levels, text)}
+    raw = json.dumps(document, ensure_ascii=is_ascii).encode(errors="surrogatepass")
+
+    assert _is_taken(raw) == (find_flaw(document) is None)
+
+
+def _nested(levels: int, innermost: object) -> object:
+    return innermost if levels == 0 else [_nested(levels - 1, innermost)]
+
+
+def _is_taken(raw: bytes) -> bool:
+    try:
+        parse_document(raw)
+    except RequestError:
+        return False
+    return True
 
 
 @settings(deadline=None)

@@ -10,8 +10,9 @@ from dispatcher.gateway.view import records_view
 from dispatcher.identifiers import RequestId
 from dispatcher.routing.decision import Outcome, ShadowDecision
 from dispatcher.routing.record import decision_document
-from dispatcher.routing.stored_calibration import State, Unreadable
+from dispatcher.routing.stored_calibration import State
 from tests.gateway.stubs import ADMIN, ALICE, IDENTITIES, ORDER, SECRET, decision
+from tests.routing.stored import UNREADABLE
 
 
 def test_calibrations_are_listed_without_their_documents(api):
@@ -27,19 +28,7 @@ def test_calibrations_are_listed_without_their_documents(api):
 
 
 def test_one_of_a_later_version_is_listed_without_its_figures(api):
-    api.calibrations.unreadable = [
-        Unreadable(
-            number=9,
-            encoder_id="hashing",
-            origin="self",
-            state=State.PROPOSED,
-            held=False,
-            made_by="dispatcher",
-            changed_by="dispatcher",
-            created_ms=1,
-            changed_ms=2,
-        )
-    ]
+    api.calibrations.unreadable = {9: replace(UNREADABLE, number=9)}
 
     response = api.call("GET", "/v1/calibrations", key=ADMIN)
 
@@ -60,6 +49,7 @@ def test_one_comes_with_its_report_and_all_of_it(api):
 
     assert (reply.number, reply.scope_floor, reply.made_by) == (2, 0.2, "root")
     assert reply.report == {"rows": {"inside": 40}}
+    assert reply.document is not None
     assert reply.document["floors"] == {"order.query": 0.3}
 
 
@@ -70,6 +60,19 @@ def test_an_administrator_changes_its_state(api, state):
     reply = CalibrationDetailReply.model_validate_json(response.content)
     assert (response.status_code, reply.state, reply.changed_by) == (200, state, "root")
     assert api.calibrations.changed == [(2, State(state), "root")]
+
+
+def test_one_of_a_later_version_can_be_retired_and_nothing_else(api):
+    api.calibrations.unreadable = {9: replace(UNREADABLE, number=9)}
+    path = "/v1/calibrations/9"
+
+    shown = api.call("GET", path, key=ADMIN)
+    used = api.call("POST", f"{path}/state", key=ADMIN, json={"state": "shadow"})
+    retired = api.call("POST", f"{path}/state", key=ADMIN, json={"state": "retired"})
+
+    assert [(one.status_code, one.json()["code"]) for one in (shown, used)] == [(409, "not_readable")] * 2
+    reply = CalibrationDetailReply.model_validate_json(retired.content)
+    assert (reply.state, reply.changed_by, reply.document) == ("retired", "root", None)
 
 
 @pytest.mark.parametrize("body", [{}, {"state": "proposed"}, {"state": "used"}, {"state": 1}, {"number": 2}])

@@ -2,6 +2,7 @@ import pytest
 
 from dispatcher.dispatch.lifecycle.request import RequestStatus
 from dispatcher.errors import OverloadedError, RequestError, UnavailableError
+from dispatcher.gateway.body import digest_document
 from dispatcher.gateway.models import AcceptedReply, ExplanationReply, RequestReply
 from tests.gateway.stubs import ADMIN, ALICE, BOB, ORDER_AGENT, SECRET
 
@@ -72,6 +73,15 @@ def test_without_an_environment_the_default_one_is_meant(api):
     api.post("/v1/chat", HELLO)
 
     assert api.dispatcher.submitted[0].environment == "production"
+
+
+def test_a_body_is_told_from_others_where_its_key_may_come_again(api):
+    api.post("/v1/chat", HELLO)
+    api.post("/v1/chat", HELLO, headers={"Idempotency-Key": "k1"})
+
+    without, with_key = api.dispatcher.submitted
+    assert without.body_digest == ""
+    assert with_key.body_digest == digest_document({**HELLO})
 
 
 def test_quoted_and_bare_keys_are_the_same_key(api):

@@ -27,7 +27,7 @@ OPERATIONS = {
     ("get", "/v1/handoffs"): "200 400 401 403 422 500 503",
     ("post", "/v1/handoffs/{task_id}/answer"): "200 400 401 403 404 408 409 413 415 422 500 503",
     ("get", "/v1/calibrations"): "200 400 401 403 500 503",
-    ("get", "/v1/calibrations/{number}"): "200 400 401 403 404 500 503",
+    ("get", "/v1/calibrations/{number}"): "200 400 401 403 404 409 500 503",
     ("post", "/v1/calibrations/{number}/state"): "200 400 401 403 404 408 409 413 415 422 500 503",
     ("get", "/healthz"): "200 500",
     ("get", "/readyz"): "200 500 503",

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -87,25 +88,33 @@ def keyword_ranker() -> Callable[[Mapping[str, Sequence[str]]], KeywordRanker]:
     return KeywordRanker
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def rows(data_dir: Path) -> Callable[[str], list[Row]]:
-    return lambda name: read_rows(data_dir / name)
+    return cache(lambda name: read_rows(data_dir / name))
+
+
+@pytest.fixture(scope="session")
+def routers() -> dict[str, Router]:
+    """Routers that follow the agents of a data set already, by its name."""
+    return {}
 
 
 @pytest.fixture
-def routed(rows, packaged) -> Callable[[str], Awaitable[RoutedRanker]]:
-    """A ranker over the agents of a data set."""
+def routed(rows, packaged, routers) -> Callable[[str], Awaitable[RoutedRanker]]:
+    """A ranker over the agents of a data set, which are registered once in a session."""
 
     async def build(name: str) -> RoutedRanker:
-        router = Router(
-            encoder=packaged,
-            directory=MemoryDirectory(),
-            make_index=ExactIndex,
-            rules=RoutingRules(),
-            clock=SystemClock(),
-        )
-        await router.sync([_agent(row) for row in rows(f"{name}/agents.jsonl")], 1)
-        return RoutedRanker(router)
+        if name not in routers:
+            router = Router(
+                encoder=packaged,
+                directory=MemoryDirectory(),
+                make_index=ExactIndex,
+                rules=RoutingRules(),
+                clock=SystemClock(),
+            )
+            await router.sync([_agent(row) for row in rows(f"{name}/agents.jsonl")], 1)
+            routers[name] = router
+        return RoutedRanker(routers[name])
 
     return build
 

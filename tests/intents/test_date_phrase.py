@@ -32,6 +32,11 @@ def _days(text: str, today: date = SUNDAY) -> list[str]:
         ("星期日", "2026-11-29"),
         ("3天前", "2026-11-26"),
         ("2周后", "2026-12-13"),
+        ("3个星期后", "2026-12-20"),
+        ("3个周后", "2026-12-20"),
+        ("3个礼拜前", "2026-11-08"),
+        ("3星期后", "2026-12-20"),
+        ("这周三次都没人接", "2026-11-23"),
         ("yesterday", "2026-11-28"),
         ("Today", "2026-11-29"),
         ("tomorrow", "2026-11-30"),
@@ -44,6 +49,12 @@ def _days(text: str, today: date = SUNDAY) -> list[str]:
         ("Mar 3", "2027-03-03"),
         ("March 3rd, 2025", "2025-03-03"),
         ("3rd of March 2025", "2025-03-03"),
+        ("May 3", "2027-05-03"),
+        ("may 3?", "2027-05-03"),
+        ("deliver it on may 3 please", "2027-05-03"),
+        ("before the 3rd may", "2027-05-03"),
+        ("the 3 of may", "2027-05-03"),
+        ("we met may 3, 2025", "2025-05-03"),
         ("2 days ago", "2026-11-27"),
         ("in 2 weeks", "2026-12-13"),
         ("in 1 day", "2026-11-30"),
@@ -58,6 +69,17 @@ def test_a_date_is_read_relative_to_today(text, day):
     ["2025-13-45", "2月30日", "3/4/2025", "每周五", "I sat in the sun", "may I", "12025-01-01", "一周"],
 )
 def test_what_is_no_day_or_ambiguous_is_left_alone(text):
+    assert _days(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("我每两周一次的保洁", "一周三次的课", "每2周一次", "隔周一次", "几周一次", "十周六次"),
+        *("I may 3 times", "the first 3 may be late", "come what may 3"),
+    ],
+)
+def test_how_often_or_how_many_is_no_day(text):
     assert _days(text) == []
 
 

@@ -1,11 +1,9 @@
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dispatcher.identifiers import Capability
-from dispatcher.intents.clause import cut_clauses
+from dispatcher.intents.clause import Clause, cut_clauses
 from dispatcher.intents.decompose import RuleDecomposer, shortened, topical_clauses, with_conditions
 from dispatcher.intents.plan import MAX_INTENTS, Decomposer, SpanRank
 from dispatcher.intents.segment import DecomposeRules
@@ -77,10 +75,8 @@ async def test_a_message_of_one_clause_needs_no_ranking(decomposer, keyword_rank
 @pytest.mark.parametrize(
     "message", ["；".join(["订单", "优惠", "退款", "policy"] * 10), "a, " * 3333, "查" * 10_000]
 )
-async def test_a_very_long_message_is_bounded_in_pieces_texts_and_time(decomposer, keyword_ranker, message):
+async def test_a_very_long_message_is_bounded_in_pieces_and_texts(decomposer, keyword_ranker, message):
     ranker = keyword_ranker(SHOP)
-    started = time.monotonic()
-
     split = await decomposer.split(message, ranker)
 
     assert 1 <= len(split) <= MAX_INTENTS
@@ -88,7 +84,6 @@ async def test_a_very_long_message_is_bounded_in_pieces_texts_and_time(decompose
         len(batch) <= 45 and max(map(len, batch)) <= DecomposeRules().ranked_characters
         for batch in ranker.batches
     )
-    assert time.monotonic() - started < 2
 
 
 @given(
@@ -161,6 +156,25 @@ def test_a_condition_joins_what_follows_it_in_its_sentence_else_what_precedes_it
     joined = with_conditions(message, cut_clauses(message))
 
     assert [message[clause.start : clause.end] for clause in joined] == clauses
+
+
+class Counted(tuple[Clause, ...]):
+    """Counts how often somebody goes through it."""
+
+    walks = 0
+
+    def __iter__(self):
+        self.walks += 1
+        return super().__iter__()
+
+
+def test_conditions_are_found_in_one_walk_however_many_they_are():
+    """One more for each condition took seconds on a message of 64,000 characters."""
+    message = "如果，走，" * 100
+    clauses = Counted(cut_clauses(message))
+
+    assert len(with_conditions(message, clauses)) == 100
+    assert clauses.walks <= 2
 
 
 @given(st.text(max_size=120))

@@ -1,4 +1,3 @@
-import time
 from datetime import date
 
 import pytest
@@ -40,6 +39,8 @@ def test_an_order_number_is_known_by_its_words(text, number):
         "快递单号SF1234567890123",
         "尾号5566的订单",
         "order status",
+        "查一下订单2024年的发票",
+        "订单 2024 年的发票",
         "满300减50",
     ],
 )
@@ -97,18 +98,6 @@ def test_an_order_number_that_looks_like_a_phone_number_is_an_order_number():
 
 def test_entities_beyond_the_limit_are_ignored():
     assert len(_found("20元。" * 100)) == MAX_ENTITIES
-
-
-@pytest.mark.parametrize(
-    "unit", ["1", "1,", "138123456 ", "order ", "a-", "13812345678 ", "(1", "+1 ", "2025-"]
-)
-def test_ten_thousand_characters_are_read_in_bounded_time(unit):
-    text = unit * (10_000 // len(unit))
-    started = time.process_time()
-
-    extract_entities(text, language="zh", today=TODAY)
-
-    assert time.process_time() - started < 2
 
 
 FRAGMENTS = st.sampled_from(

@@ -7,7 +7,7 @@ from dispatcher.identifiers import Capability
 from dispatcher.intents.entity import extract_entities
 from dispatcher.intents.follow_up import (
     FREE_CHARACTERS,
-    REMEMBERED_CHARACTERS,
+    TOPIC_CHARACTERS,
     continued,
     continuing,
     fill,
@@ -87,7 +87,7 @@ def test_a_question_without_fields_is_answered_by_what_nobody_else_takes() -> No
         *("what about white", "in the morning"),
     ],
 )
-def test_a_short_question_without_its_object_goes_on_with_what_was_said(message: str) -> None:
+def test_a_short_question_without_its_object_goes_on_with_the_topic(message: str) -> None:
     assert is_elliptic(message)
     assert continued(["快递到哪了", "我的耳机坏了"], message) == f"我的耳机坏了 {message}"
 
@@ -116,7 +116,7 @@ def test_of_a_long_topic_the_end_is_kept() -> None:
 
     assert together is not None
     assert together.endswith("很耳机坏了 能修吗")
-    assert len(together) == REMEMBERED_CHARACTERS + 4
+    assert len(together) == TOPIC_CHARACTERS + 4
 
 
 def test_a_message_that_goes_on_is_ranked_behind_what_it_refers_to() -> None:
@@ -136,9 +136,9 @@ def test_any_other_message_is_no_piece_of_what_was_said(message: str) -> None:
     assert continuing([], "能修吗") is None
 
 
-def _named(earlier: str) -> dict[EntityKind, str | float]:
-    entities = extract_entities(earlier, language="zh", today=date(2026, 11, 30))
-    named = named_before(earlier, entities)
+def _named(topic: str) -> dict[EntityKind, str | float]:
+    entities = extract_entities(topic, language="zh", today=date(2026, 11, 30))
+    named = named_before(topic, entities)
     assert {(one.start, one.end) for one in named} <= {(0, 0)}
     return {one.kind: one.value for one in named}
 
@@ -152,7 +152,7 @@ def test_numbers_that_were_named_before_count_still_and_days_and_amounts_do_not(
 
 def test_what_may_be_half_a_number_does_not_count() -> None:
     rest = "的订单怎么还没有到"
-    long = f"A20260001{rest}" + "啊" * (REMEMBERED_CHARACTERS - 9 - len(rest))
+    long = f"A20260001{rest}" + "啊" * (TOPIC_CHARACTERS - 9 - len(rest))
 
     assert _named(f"A20260001{rest}") == {EntityKind.ORDER_NUMBER: "A20260001"}
     assert _named(long) == {}
@@ -164,13 +164,13 @@ def test_what_may_be_half_a_number_does_not_count() -> None:
     [
         (["我的耳机坏了"], "我的耳机坏了"),
         (["my headphones are broken", "where is my parcel"], "my headphones are broken where is my parcel"),
-        (["很" * 1000 + "坏"], "很" * (REMEMBERED_CHARACTERS - 1) + "坏"),
+        (["很" * 1000 + "坏"], "很" * (TOPIC_CHARACTERS - 1) + "坏"),
         (["能修吗"], None),
         (["谢谢"], None),
         ([], None),
     ],
 )
-def test_of_a_message_its_topic_is_remembered(texts: list[str], topic: str | None) -> None:
+def test_of_a_message_its_topic_is_kept(texts: list[str], topic: str | None) -> None:
     assert topic_of(texts) == topic
 
 
@@ -178,7 +178,7 @@ def _rank(similarity: float, *, in_scope: bool = True) -> SpanRank:
     return SpanRank(capability=Capability("a"), score=similarity, similarity=similarity, in_scope=in_scope)
 
 
-def test_what_ranks_better_with_the_earlier_text_goes_on_with_it() -> None:
+def test_what_ranks_better_with_the_topic_goes_on_with_it() -> None:
     assert is_continued("能修吗", _rank(0.2, in_scope=False), _rank(0.1))
     assert is_continued("能修吗", _rank(0.8), _rank(0.9))
     assert not is_continued("能修吗", _rank(0.9), _rank(0.8))

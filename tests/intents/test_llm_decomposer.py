@@ -62,7 +62,12 @@ async def asking(stub: ChatStub, **rules: Any) -> AsyncIterator[ChatCompletions]
 async def split(stub: ChatStub, message: str, **rules: Any) -> tuple[Piece, ...]:
     async with asking(stub, **rules) as model:
         decomposer = LlmDecomposer(
-            ruled=ruled(), model=model, stand=stand, describe=describe, rules=DoubtRules()
+            ruled=ruled(),
+            model=model,
+            stand=stand,
+            describe=describe,
+            rules=DoubtRules(),
+            ranked_characters=DecomposeRules().ranked_characters,
         )
         return await decomposer.split(message, rank)
 
@@ -110,6 +115,15 @@ async def test_a_piece_in_traditional_characters_is_ranked_in_simplified_ones(st
     _, second = await split(stub, message)
 
     assert (second.text, second.ranked) == ("怎麼申請退貨", "怎么申请退货")
+
+
+async def test_a_long_piece_is_ranked_by_as_much_of_its_text_as_the_rules_take(stub):
+    long = "帮我查下订单A1到哪了" + "，急" * 200
+    stub.answer = lambda data: quoted(long, "怎么申请退货")
+
+    first, _ = await split(stub, long + "怎么申请退货")
+
+    assert (first.text, len(first.ranked)) == (long, 240)
 
 
 @pytest.mark.parametrize("message", [SURE, "我的订单到哪了。有什么优惠", FUSED + "。" * 2000])

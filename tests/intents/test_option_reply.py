@@ -3,7 +3,7 @@
 import pytest
 
 from dispatcher.identifiers import Capability
-from dispatcher.intents.option_reply import meant_option, named_option
+from dispatcher.intents.option_reply import is_choice, meant_option, named_option
 
 ORDER, PARCEL, REFUND = OPTIONS = tuple(map(Capability, ("order.query", "parcel.track", "refund.apply")))
 
@@ -42,16 +42,63 @@ def test_anything_else_names_none(message: str) -> None:
     assert named_option(message, OPTIONS) is None
 
 
+NO_CHOICE = [
+    *("两个", "二个", "我要两个", "选两个", "2个", "两项", "三种", "一个", "我要两", "都要", "both"),
+    *("the two", "two options", "one or two", "all three"),
+    *("no one", "No one.", "no two", "none", "neither", "no", "都不是", "一个都不要"),
+]
+
+
+@pytest.mark.parametrize("message", NO_CHOICE)
+def test_both_or_none_of_them_is_no_choice(message: str) -> None:
+    assert named_option(message, OPTIONS) is None
+
+
 @pytest.mark.parametrize(
     "message",
     [
-        *("两个", "二个", "我要两个", "选两个", "2个", "两项", "三种", "一个", "我要两", "都要", "both"),
-        *("the two", "two options", "one or two", "all three"),
-        *("no one", "No one.", "no two", "none", "neither", "no", "都不是", "一个都不要"),
+        *NO_CHOICE,
+        *("4", "第九个", "第十个", "12", "0", "10th", "four", "the last one", "1", "第二个", "parcel.track"),
+        *("neither of them", "None of these", "all of them", "either one", "any", "1 and 2", "1和2"),
+        *("两个都要", "哪个都不是", "都可以", "也不是", "不是", "全都要", "随便", "the others"),
     ],
 )
-def test_both_or_none_of_them_is_no_choice(message: str) -> None:
-    assert named_option(message, OPTIONS) is None
+def test_a_message_may_read_like_a_reply_without_naming_an_option(message: str) -> None:
+    assert is_choice(message, OPTIONS)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        *(
+            "",
+            "?",
+            "123",
+            "A20260001",
+            "M",
+            "yes",
+            "the",
+            "parcel",
+            "one more thing",
+            "no sound",
+            "one month",
+        ),
+        *(
+            "查一下 1 号订单",
+            "1 个月",
+            "张三",
+            "是的",
+            "好的",
+            "不合适",
+            "没有声音",
+            "蓝色的那个",
+            "可以",
+            "要多久",
+        ),
+    ],
+)
+def test_what_says_something_else_is_no_reply_to_options(message: str) -> None:
+    assert not is_choice(message, OPTIONS)
 
 
 @pytest.mark.parametrize(

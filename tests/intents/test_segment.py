@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from dispatcher.identifiers import Capability
 from dispatcher.intents.connective import CutKind
 from dispatcher.intents.plan import MAX_INTENTS, SpanRank
-from dispatcher.intents.segment import DecomposeRules, SpanTable, all_spans, choose_spans
+from dispatcher.intents.segment import DecomposeRules, choose_spans
+from dispatcher.intents.span_table import SpanTable, all_spans
 
 RULES = DecomposeRules()
 S, A, J, P, C, W, L = sorted(CutKind, reverse=True)

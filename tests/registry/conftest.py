@@ -126,9 +126,6 @@ class MemoryAccess:
     async def load(self) -> AccessSnapshot:
         return AccessSnapshot(keys=tuple(self.stored.values()), grants=dict(self.granted))
 
-    async def find_key(self, key_id: str) -> ApiKey | None:
-        return self.stored.get(key_id)
-
     async def add_key(self, key: ApiKey) -> None:
         self.stored[key.key_id] = key
 
@@ -157,12 +154,19 @@ class Replica:
         self.prepared: list[AgentId] = []
         self.announced = 0
         self.failure: Exception | None = None
+        self.before_change: Callable[[], Awaitable[object]] | None = None
+        self.examined: list[Agent] = []
+        self.unreadable: Exception | None = None
         self.no_queue: Exception | None = None
         self.before_queue: Callable[[], Awaitable[object]] | None = None
         self.reached: list[tuple[str, str | None]] = []
         self.unreachable: Exception | None = None
         effects = Effects(
-            on_change=self._on_change, prepare=self._prepare, announce=self._announce, reach=self._reach
+            on_change=self._on_change,
+            examine=self._examine,
+            prepare=self._prepare,
+            announce=self._announce,
+            reach=self._reach,
         )
         self.registrar = Registrar(
             repository=repository,
@@ -171,7 +175,14 @@ class Replica:
             effects=effects,
         )
 
+    async def _examine(self, agent: Agent) -> None:
+        self.examined.append(agent)
+        if self.unreadable is not None:
+            raise self.unreadable
+
     async def _on_change(self, snapshot: RegistrySnapshot) -> None:
+        if self.before_change is not None:
+            await self.before_change()
         if self.failure is not None:
             raise self.failure
         self.snapshots.append(snapshot)

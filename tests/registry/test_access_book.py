@@ -1,5 +1,7 @@
 """Authentication and grants from memory."""
 
+import asyncio
+
 import pytest
 
 from dispatcher.errors import UnavailableError
@@ -133,3 +135,114 @@ async def test_in_development_everybody_is_one_identity_that_may_do_everything(a
         assert identity.allows(QUERY)
     assert book.grants(CallerId("development")) is None
     assert await book.may_register(registration())
+
+
+class HeldAccess:
+    """Reads the keys when a load begins and gives them when it is let go; counts loads."""
+
+    def __init__(self, access):
+        self._access = access
+        self.loads = self.at_once = self.most_at_once = 0
+        self.held = False
+        self.began = asyncio.Event()
+        self.let_go = asyncio.Event()
+        self.failure = None
+
+    async def release(self):
+        self.let_go.set()
+
+    async def load(self):
+        self.loads += 1
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            snapshot = await self._access.load()
+            self.began.set()
+            if self.held:
+                await self.let_go.wait()
+            if self.failure is not None:
+                raise self.failure
+            return snapshot
+        finally:
+            self.at_once -= 1
+
+
+@pytest.fixture
+def held(access):
+    return HeldAccess(access)
+
+
+@pytest.fixture
+def held_book(held, clock):
+    return AccessBook(held, clock, development=False)
+
+
+def strangers(count):
+    return [new_key(Role.CALLER, "shop")[1] for _ in range(count)]
+
+
+async def test_many_unknown_keys_at_once_cost_one_load(held_book, held, clock):
+    await held_book.refresh()
+    clock.now += 1.0
+    held.held = True
+    held.began.clear()
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        asked = [group.create_task(held_book.authenticate(key)) for key in strangers(200)]
+        await held.began.wait()
+        clock.now += 1.0
+        held.let_go.set()
+
+    assert [task.result() for task in asked] == [None] * 200
+    assert held.loads == 2
+
+
+async def test_whoever_asks_while_a_load_runs_shares_the_next_one(held_book, held, issue, clock):
+    await held_book.refresh()
+    clock.now += 1.0
+    held.held = True
+    held.began.clear()
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        group.create_task(held_book.refresh())
+        await held.began.wait()
+        _, younger = await issue(Role.CALLER, "shop")
+        clock.now += 1.0
+        asked = [group.create_task(held_book.authenticate(key)) for key in (younger, *strangers(50))]
+        held.let_go.set()
+
+    assert asked[0].result() is not None
+    assert (held.loads, held.most_at_once) == (3, 1)
+
+
+async def test_a_revoked_key_stays_revoked_though_an_earlier_load_ends_late(held_book, held, access, issue):
+    key, text = await issue(Role.CALLER, "shop")
+    held.held = True
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        group.create_task(held_book.refresh())
+        await held.began.wait()
+        await access.revoke_key(key.key_id)
+        held.held = False
+        group.create_task(held_book.refresh())
+        group.create_task(held.release())  # Runs when the later load ended, or waits.
+
+    assert await held_book.authenticate(text) is None
+
+
+async def test_where_the_database_fails_it_is_not_asked_by_each_who_waits(held_book, held, clock):
+    await held_book.refresh()
+    clock.now += 1.0
+    held.failure = UnavailableError("down")
+
+    found = await asyncio.gather(*map(held_book.authenticate, strangers(50)), return_exceptions=True)
+    clock.now += 0.1
+    with pytest.raises(UnavailableError):
+        await held_book.authenticate(strangers(1)[0])
+
+    assert {type(one) for one in found} == {UnavailableError}
+    assert held.loads == 2
+    held.failure = None
+    clock.now += 0.1
+    assert await held_book.authenticate(strangers(1)[0]) is None
+    assert held.loads == 3

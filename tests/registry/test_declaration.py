@@ -87,4 +87,20 @@ def test_few_examples_and_one_language_are_warned_about(declaration, capability)
 
     assert len(found) == 2
     assert all(text.startswith("a: ") for text in found)
-    assert found[1].endswith("(en)")
+    assert found[1] == "a: described without Chinese"
+
+
+@pytest.mark.parametrize(
+    ("descriptions", "said"),
+    [
+        (["Find an order", "Eine Bestellung suchen"], ["a: described without Chinese"]),
+        (["查询订单", "订单在哪里"], ["a: described in Chinese only"]),
+        (["查询订单", "Eine Bestellung suchen"], []),
+    ],
+)
+def test_a_warning_about_languages_claims_no_more_than_is_looked_at(
+    declaration, capability, descriptions, said
+):
+    texts = {"descriptions": descriptions, "examples": ["one", "two", "three"]}
+
+    assert warnings(declaration(capability("a", **texts))) == said

@@ -124,3 +124,26 @@ def test_a_summary_is_kept_while_nothing_changes():
     world.beats(FAQ, 1, 3)
 
     assert world.roster.summary(ORDER) is first
+
+
+def test_a_summary_is_kept_when_stored_rows_are_read_again_and_only_are_older():
+    world = World()
+    world.roster.replace_all([instance(ORDER, 1), instance(ORDER, 2), instance(FAQ, 3)])
+    world.beats(ORDER, 1, 3)
+    before, other = world.roster.summary(ORDER), world.roster.summary(FAQ)
+    world.passes(1.0)
+
+    world.roster.replace_all([instance(ORDER, 1, 1.0), instance(ORDER, 2, 1.0, draining=True)])
+    assert world.roster.summary(ORDER) is not before
+    assert world.roster.summary(ORDER).at_work == 1
+    assert world.roster.summary(FAQ).at_work == 0
+
+    world.roster.replace_all([instance(ORDER, 1), instance(ORDER, 2), instance(FAQ, 3)])
+    kept, again = world.roster.summary(ORDER), world.roster.summary(FAQ)
+    world.passes(1.0)
+    world.roster.replace_all([instance(ORDER, 1, 1.0), instance(ORDER, 2, 1.0), instance(FAQ, 3, 1.0)])
+
+    assert world.roster.summary(ORDER) is kept
+    assert world.roster.summary(FAQ) is again is not other
+    world.beats(ORDER, 2, 1)
+    assert world.roster.summary(ORDER).reported == 4

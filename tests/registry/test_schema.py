@@ -202,3 +202,21 @@ def test_a_schema_of_nothing_has_no_fields(schema):
     found = read_fields(schema)
 
     assert (dict(found.types), found.required) == ({}, frozenset())
+
+
+def test_alternatives_written_many_times_over_are_looked_at_once_each():
+    """Each of the thousand refers to all of them: a million looks where they are not remembered."""
+    looked = 0
+
+    class Counted(dict[str, object]):
+        def __contains__(self, key: object) -> bool:
+            nonlocal looked
+            looked += 1
+            return super().__contains__(key)
+
+    knot = {"anyOf": [*(Counted({"$ref": "#/$defs/knot"}) for _ in range(1000)), {"type": "string"}]}
+
+    found = read_fields({**fields(value={"$ref": "#/$defs/knot"}), "$defs": {"knot": knot}})
+
+    assert dict(found.types) == {"value": frozenset({"string"})}
+    assert looked < 10_000

@@ -196,6 +196,19 @@ def test_what_was_opened_while_the_ledger_was_asked_counts_on_top(view, agent, i
     assert view.total_open() == 4
 
 
+def test_what_is_open_in_all_is_the_sum_of_what_is_open_at_each(view, agent):
+    view.apply(snapshot(agent(), agent("faq")))
+    view.set_open({ORDER: 4, FAQ: 1})
+    view.add_open(ORDER, 2)
+    assert view.total_open() == 7
+
+    view.add_open(FAQ, -3)
+    assert view.total_open() == 6
+
+    view.forget(ORDER)
+    assert view.total_open() == 0
+
+
 def test_outcomes_count_from_where_the_ledger_left_off(view, agent):
     view.apply(snapshot(agent()))
     view.seed_outcomes([Counted(ORDER, QUERY, succeeded=0.0, failed=20.0)])

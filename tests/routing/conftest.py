@@ -4,9 +4,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dispatcher.clock import SystemClock
@@ -15,6 +17,7 @@ from dispatcher.protocol.declaration import CapabilityDeclaration, Declaration
 from dispatcher.registry.agent import Agent, AgentStatus, Liveness
 from dispatcher.routing.batcher import BatchingEncoder
 from dispatcher.routing.choice import Query
+from dispatcher.routing.embedder import Vectors
 from dispatcher.routing.hashing_encoder import HashingEncoder
 from dispatcher.routing.index import ExactIndex
 from dispatcher.routing.router import Router
@@ -119,9 +122,26 @@ def router_of(directory, hashing) -> Callable[..., Router]:
     return build
 
 
+class KeepingEmbedder:
+    """The packaged encoder; each text is encoded once in a session. Implements `embedder.Embedder`."""
+
+    encoder_id = UseEncoder.encoder_id
+    dimensions = UseEncoder.dimensions
+
+    def __init__(self) -> None:
+        self._model = UseEncoder()
+        self._known: dict[str, Vectors] = {}
+
+    def encode(self, texts: Sequence[str], *, as_passages: bool = False) -> Vectors:
+        del as_passages  # as the packaged encoder does
+        if new := [text for text in dict.fromkeys(texts) if text not in self._known]:
+            self._known.update(zip(new, self._model.encode(new), strict=True))
+        return np.array([self._known[text] for text in texts]).reshape(len(texts), self.dimensions)
+
+
 @pytest.fixture(scope="session")
-def use_model() -> UseEncoder:
-    return UseEncoder()
+def use_model() -> KeepingEmbedder:
+    return KeepingEmbedder()
 
 
 @pytest.fixture
@@ -131,11 +151,11 @@ def multilingual(use_model):
     encoder.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def rows(data_dir: Path) -> Callable[[str], list[dict[str, Any]]]:
-    return lambda name: [
-        json.loads(line) for line in (data_dir / name).read_text(encoding="utf-8").splitlines()
-    ]
+    return cache(
+        lambda name: [json.loads(line) for line in (data_dir / name).read_text(encoding="utf-8").splitlines()]
+    )
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from dispatcher.errors import OverloadedError, UnavailableError
-from dispatcher.routing.batcher import MAX_CHARACTERS, BatchingEncoder, text_key
+from dispatcher.routing.batcher import BatchingEncoder, text_key
 from dispatcher.routing.embedder import TextRefusedError
+from dispatcher.routing.prepared import MAX_CHARACTERS
 
 
 class HeldEncoder:
@@ -208,6 +209,23 @@ async def test_a_closed_encoder_holds_no_vectors_and_encodes_no_more(held, batch
         await encoder.encode(["text"])
 
 
+async def test_whoever_waits_when_it_is_stopped_is_told(held, batching):
+    encoder = batching(batch_size=1)
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        running = group.create_task(encoder.encode(["running"]))
+        await _until_started(held)
+        waiting = [group.create_task(_outcome(encoder, texts)) for texts in (["one"], ["two", "one"])]
+        await asyncio.wait(waiting, timeout=0)
+
+        encoder.stop()
+        told = await asyncio.gather(*waiting)
+        held.gate.set()
+
+    assert told == ["the encoder is closed"] * 2
+    assert running.result().tolist() == [[7, 1]]
+    assert held.calls == [["running"]]
+
+
 class PickyEncoder(HeldEncoder):
     """Takes no call that holds a text of `refused`, and fails at one that holds "down"."""
 
@@ -268,3 +286,20 @@ async def test_what_fails_while_texts_are_asked_for_one_by_one_ends_that():
 
     assert said == [[1], "failed (503)", "failed (503)", "failed (503)"]
     assert picky.calls[2:] == [["a"], ["down"]]
+
+
+async def test_whose_text_is_refused_is_told_that_and_no_trace_is_logged(caplog):
+    picky = PickyEncoder("bad")
+    picky.gate.set()
+    encoder = BatchingEncoder(picky)
+    try:
+        with pytest.raises(TextRefusedError, match="422"):
+            await encoder.encode(["bad"])
+        with pytest.raises(UnavailableError) as failed:
+            await encoder.encode(["down"])
+    finally:
+        encoder.close()
+
+    assert not isinstance(failed.value, TextRefusedError)
+    told = [(record.msg, record.exc_info is not None) for record in caplog.records]
+    assert told == [("encoder.refused", False), ("encoder.failed", True)]

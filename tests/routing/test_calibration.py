@@ -8,9 +8,9 @@ import pytest
 from dispatcher.identifiers import AgentId, Capability
 from dispatcher.routing.background import background_texts
 from dispatcher.routing.calibration import LEAST_SPAN, calibrate, heights, observe, refused_share
-from dispatcher.routing.catalogue import arrange
 from dispatcher.routing.hashing_encoder import HashingEncoder
 from dispatcher.routing.prototype import DeclaredTexts, build_prototype
+from dispatcher.routing.prototype_store import arrange
 from dispatcher.routing.reference import load_reference
 from dispatcher.routing.slots import Key
 from dispatcher.routing.use_encoder import UseEncoder

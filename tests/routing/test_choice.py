@@ -8,6 +8,7 @@ import pytest
 from dispatcher.identifiers import AgentId, Capability
 from dispatcher.protocol.declaration import Hours
 from dispatcher.registry.agent import AgentStatus, Liveness
+from dispatcher.routing.candidates import GLANCE_S
 from dispatcher.routing.choice import Choice, Registry
 from dispatcher.routing.curve import Curve
 from dispatcher.routing.decision import Outcome, Rejection, Weights
@@ -19,8 +20,10 @@ from dispatcher.routing.score import composite
 class StoppedClock:
     """A decision takes no time: equal decisions stay equal."""
 
+    now = 0.0
+
     def monotonic(self):
-        return 0.0
+        return self.now
 
     async def sleep(self, seconds):
         raise NotImplementedError
@@ -107,9 +110,11 @@ def test_every_factor_of_the_score_is_kept(decide, directory):
     assert first.score == pytest.approx(0.5 * first.similarity + 0.3 * 0.6 + 0.2 * 0.7)
 
 
-def test_the_factors_of_every_candidate_are_those_of_the_moment(directory, a_query):
-    choice, weights = Choice(directory, RoutingRules(), REGISTRY, StoppedClock()), Weights()
+def test_of_every_candidate_the_factors_are_kept_that_it_had(directory, a_query):
+    clock, weights = StoppedClock(), Weights()
+    choice = Choice(directory, RoutingRules(), REGISTRY, clock)
     for running, success in ((0, 0.8), (4, 0.3), (7, 0.9)):
+        clock.now += GLANCE_S
         for agent in directory.agents:
             directory.statuses[agent.agent_id] = replace(IDLE, running=running)
             directory.successes[agent.agent_id] = success
@@ -122,6 +127,34 @@ def test_the_factors_of_every_candidate_are_those_of_the_moment(directory, a_que
             assert one.similarity == float(REGISTRY.similarity(np.array(one.cosine - RANKING.contrast)))
             assert (one.success, one.headroom) == (success, 1 - running / 10)
             assert one.score == composite(weights, one.similarity, one.success, one.headroom)
+
+
+def test_who_competes_is_seen_as_of_now_and_who_does_not_as_of_a_moment_ago(directory, a_query):
+    clock = StoppedClock()
+    choice = Choice(directory, RoutingRules(), REGISTRY, clock)
+    choice.decide(a_query(), RANKING)
+    directory.statuses |= {one.agent_id: replace(IDLE, running=4) for one in directory.agents}
+    directory.successes |= {one.agent_id: 0.3 for one in directory.agents}
+    clock.now += GLANCE_S * 0.9
+
+    own, near, far = choice.decide(a_query(), RANKING).candidates[1:4]
+
+    assert [(one.success, one.headroom) for one in (own, near, far)] == [(0.3, 0.6), (0.8, 1.0), (0.8, 1.0)]
+    assert [own.capability, near.capability] == ["track", "refund"]
+    clock.now += GLANCE_S * 0.1
+    assert {one.headroom for one in choice.decide(a_query(), RANKING).candidates} == {0.6}
+
+
+def test_a_look_at_a_neighbour_serves_every_text(directory, a_query):
+    choice = Choice(directory, RoutingRules(), REGISTRY, StoppedClock())
+    other = replace(RANKING, text="find my parcel", contrast=0.2)
+    first = choice.decide(a_query(), RANKING)
+    directory.statuses["d"] = FULL
+
+    again = choice.decide(a_query(text=other.text), other)
+
+    assert (again.candidates[-1].agent_id, again.candidates[-1].headroom) == ("d", 1.0)
+    assert again.candidates[-1].similarity != first.candidates[-1].similarity
 
 
 def test_load_and_success_choose_within_the_group_only(decide, directory):

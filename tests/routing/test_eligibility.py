@@ -96,6 +96,22 @@ def test_a_saturated_agent_is_left_out_only_while_another_is_below(prospect):
     assert _reasons(full, prospect("b", _busy(10))) == {}
 
 
+def test_a_saturated_agent_is_not_left_out_for_a_suspects_sake(prospect):
+    full = prospect("a", _busy(9))
+    silent = prospect("b", replace(IDLE, liveness=Liveness.SUSPECT))
+
+    assert _reasons(full, silent) == {}
+    assert _reasons(full, silent, prospect("c")) == {"a": Rejection.SATURATED}
+
+
+def test_among_suspects_a_saturated_one_is_left_out(prospect):
+    silent = replace(IDLE, liveness=Liveness.SUSPECT)
+
+    assert _reasons(prospect("a", replace(silent, running=9)), prospect("b", silent)) == {
+        "a": Rejection.SATURATED
+    }
+
+
 def test_a_saturated_fresh_agent_goes_before_a_tried_free_one(prospect):
     demand = replace(DEMAND, tried=frozenset({AgentId("b")}))
 

@@ -7,12 +7,12 @@ import pytest
 
 from dispatcher.identifiers import AgentId, Capability
 from dispatcher.routing.background import background_texts
-from dispatcher.routing.catalogue import arrange
 from dispatcher.routing.curve import Curve
 from dispatcher.routing.fitting import FitRules, Fitted, Fixed, fit
 from dispatcher.routing.hashing_encoder import HashingEncoder
 from dispatcher.routing.ordering import LexicalShares, empty_ordering
 from dispatcher.routing.prototype import DeclaredTexts, build_prototype
+from dispatcher.routing.prototype_store import arrange
 from dispatcher.routing.slots import Key
 
 ENCODER = HashingEncoder()

@@ -8,7 +8,7 @@ import pytest
 from dispatcher.routing import ordering
 from dispatcher.routing.leave_one_out import leave_one_out
 from dispatcher.routing.metric import IDENTITY
-from dispatcher.routing.ordering import LexicalShares, fit_ordering
+from dispatcher.routing.ordering import LexicalShares, fit_ordering, layout_of
 from dispatcher.routing.prototype import unit
 from tests.routing.test_metric import EAST, NORTH, UP, politely, prototype, registry
 
@@ -26,9 +26,14 @@ def fitted(shop=SHOP):
     return fit_ordering(shop, leave_one_out(shop), BACKGROUND, SHARES)
 
 
+def turned(made, vector):
+    return made.metric.turned(unit(vector)[None])[0]
+
+
 def scores(made, vector, lexical=(0, 0, 0, 0)):
     cosines = (unit(vector) @ unit(SHOP.totals).T).astype(np.float32)
-    return made.scores(unit(vector), cosines, np.array(lexical, dtype=np.float32), SHOP.starts)
+    layout = layout_of(SHOP.starts, len(SHOP.prototypes))
+    return made.scores(turned(made, vector), cosines, np.array(lexical, dtype=np.float32), layout)
 
 
 def test_politeness_says_less_of_what_a_request_asks_for():
@@ -39,6 +44,32 @@ def test_politeness_says_less_of_what_a_request_asks_for():
 
     assert plain.argmax() == 1
     assert order[1] - order[0] < plain[1] - plain[0]
+
+
+def test_a_capability_is_as_good_under_the_metric_as_its_best_agent_by_cosine_and_share():
+    made = replace(fitted(), worth=0.1)
+    lexical = (0, 0.2, 0.4, 0)
+
+    found = scores(made, EAST + 0.5 * NORTH, lexical)
+
+    fits = turned(made, EAST + 0.5 * NORTH) @ made.prototypes.T
+    assert found == pytest.approx([fits[at] + 0.1 * lexical[at] for at in (1, 2, 3)], abs=1e-6)
+
+
+def test_of_equal_agents_the_first_stands_for_its_capability():
+    twice = registry(
+        prototype("order", "a", **politely(EAST, 0.5)),
+        prototype("order", "b", **politely(EAST, 0.5)),
+        prototype("refund", "d", **politely(NORTH, 0.5)),
+    )
+    made = replace(fit_ordering(twice, leave_one_out(twice), BACKGROUND, SHARES), worth=0.1)
+    layout = layout_of(twice.starts, 3)
+    cosines = (EAST @ unit(twice.totals).T).astype(np.float32)
+
+    with_share = made.scores(turned(made, EAST), cosines, np.array([1, 1, 0], dtype=np.float32), layout)
+    without = made.scores(turned(made, EAST), cosines, np.zeros(3, dtype=np.float32), layout)
+
+    assert with_share - without == pytest.approx([0.1, 0], abs=1e-6)
 
 
 def test_without_a_metric_a_capability_has_its_best_agents_cosine_and_share():
@@ -64,7 +95,8 @@ def test_those_beyond_the_shortlist_stay_behind_in_their_plain_order():
     made = fit_ordering(many, leave_one_out(many), BACKGROUND, SHARES)
     cosines = (NORTH @ unit(many.totals).T).astype(np.float32)
 
-    found = made.scores(NORTH, cosines, np.zeros(40, dtype=np.float32), many.starts)
+    layout = layout_of(many.starts, len(many.prototypes))
+    found = made.scores(turned(made, NORTH), cosines, np.zeros(40, dtype=np.float32), layout)
 
     order = found.argsort()[::-1]
     assert found[order[ordering.SHORTLIST - 1]] > -1
@@ -87,7 +119,7 @@ def test_the_scale_is_the_lead_of_left_out_examples_and_shares_shrink_with_examp
 def test_without_examples_the_scale_is_the_backgrounds_lead():
     made = fit_ordering(SHOP, None, BACKGROUND, SHARES)
 
-    fits = made.metric.turned(BACKGROUND) @ made.prototypes.T * made.reach
+    fits = made.metric.turned(BACKGROUND) @ made.prototypes.T
     best = np.stack([fits[:, :2].max(axis=1), fits[:, 2], fits[:, 3]], axis=1)
     assert made.scale == pytest.approx(float(np.median(best.max(axis=1) - best.mean(axis=1))), abs=1e-6)
     assert made.worth == pytest.approx(0.5 * made.scale)

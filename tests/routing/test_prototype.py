@@ -27,6 +27,12 @@ def test_repeated_texts_count_once(a_capability):
     assert texts.examples == ("where is it",)
 
 
+def test_declared_texts_are_read_as_requests_are(a_capability):
+    texts = declared_texts(a_capability("a", "查詢訂單", "Cafe\u0301  menu", "Caf\u00e9 menu", "ＶＩＰ１"))
+
+    assert texts.all == ("查询订单", "Caf\u00e9 menu", "VIP1")
+
+
 def test_texts_without_content_stay_zero():
     assert not unit(np.zeros((1, 3), dtype=np.float32)).any()
 

@@ -8,12 +8,13 @@ import pytest
 
 from dispatcher.identifiers import AgentId, Capability
 from dispatcher.routing.calibration import Calibration
-from dispatcher.routing.catalogue import Table
 from dispatcher.routing.curve import Curve
 from dispatcher.routing.fitting import Fitted
 from dispatcher.routing.index import NOT_SEARCHED
 from dispatcher.routing.ordering import empty_ordering
+from dispatcher.routing.prototype_store import Table
 from dispatcher.routing.ranking import Ranker, lexical_shares
+from dispatcher.routing.record import ranking_document, read_ranking
 from dispatcher.routing.rules import RoutingRules
 from dispatcher.routing.slots import Key
 
@@ -94,11 +95,20 @@ def test_only_the_best_are_kept():
     assert len(_rank([0.6, 0, 0.1, 0.2], rules=RoutingRules(neighbours_kept=1)).capabilities) == 2
 
 
-def test_an_agent_beyond_the_search_limit_has_no_cosine():
+def test_an_agent_beyond_the_search_limit_has_the_lowest_cosine_and_is_known_to_be_there():
     ranking = _rank([0.3, NOT_SEARCHED, 0.1, NOT_SEARCHED])
 
-    assert list(ranking.winner.agent_cosines) == ["a"]
-    assert ranking.capabilities[-1].agent_cosines == {}
+    assert ranking.winner.agent_cosines == pytest.approx({"a": 0.3, "b": NOT_SEARCHED})
+    assert ranking.capabilities[-1].agent_cosines == {"c": NOT_SEARCHED}
+
+
+def test_what_the_agents_of_a_capability_have_is_a_mapping_and_goes_into_the_record():
+    ranking = _rank([0.25, 0.5, 0.1, 0.1])
+
+    found = ranking.winner.agent_cosines
+    assert (list(found), len(found), found["b"], found.get("z")) == (["a", "b"], 2, 0.5, None)
+    assert repr(found) == "{'a': 0.25, 'b': 0.5}"
+    assert read_ranking(ranking_document(ranking)) == ranking
 
 
 def test_nothing_registered_ranks_nothing():

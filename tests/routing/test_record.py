@@ -73,9 +73,11 @@ def test_what_came_later_reads_back_and_a_document_without_it_has_none(decision)
         contrast=0.1,
         ranked_text="parcel 快递到哪了",
         refused_for="below",
+        own_similarity=0.2,
+        own_candidates=(_candidate("c", Rejection.BELOW_SCOPE_FLOOR),),
     )
     earlier = orjson.loads(decision_document(decision))
-    for name in ("winner", "contrast", "ranked_text", "refused_for"):
+    for name in ("winner", "contrast", "ranked_text", "refused_for", "own_similarity", "own_candidates"):
         del earlier[name]
 
     assert read_decision(decision_document(whole)) == whole

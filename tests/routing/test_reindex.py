@@ -220,6 +220,14 @@ async def test_before_the_first_sync_there_is_nothing_to_encode(router_of, hashi
     assert await _ids(router, "where is my parcel") == {NEW}
 
 
+async def test_the_serving_router_examines(router, hashing, an_agent, a_capability):
+    await router.examine(an_agent("w", a_capability(*POEM)))
+
+    hashing.stop()
+    with pytest.raises(UnavailableError):
+        await router.examine(an_agent("v", a_capability("verse.write", "I write verse")))
+
+
 async def test_a_trial_is_the_serving_routers(router, other, an_agent, a_capability):
     other.open()
     await router.change_encoder(other)

@@ -7,10 +7,13 @@ from threading import Event
 
 import pytest
 
-from dispatcher.errors import OverloadedError, UnavailableError
+from dispatcher.errors import OverloadedError, RegistrationError, RequestError, UnavailableError
+from dispatcher.routing.batcher import BatchingEncoder
 from dispatcher.routing.calibration import Calibration
 from dispatcher.routing.decision import Outcome
+from dispatcher.routing.embedder import TextRefusedError
 from dispatcher.routing.fitting import Given
+from dispatcher.routing.hashing_encoder import HashingEncoder
 
 PARCEL = (
     "parcel.track",
@@ -34,10 +37,13 @@ class CountingEncoder:
         self.texts: list[str] = []
         self.passages: list[str] = []
         self.failure: Exception | None = None
+        self.refused: set[str] = set()
 
     async def encode(self, texts, *, as_passages=False):
         if self.failure is not None:
             raise self.failure
+        if self.refused & set(texts):
+            raise TextRefusedError("refused (400)")
         self.texts += texts
         if as_passages:
             self.passages += texts
@@ -156,6 +162,96 @@ async def test_a_failed_sync_changes_nothing_and_can_be_repeated(
     await router.sync(every, 2)
 
     assert await _winner(router, "a poem please") == "poem.write"
+
+
+@pytest.fixture
+def newcomers(an_agent, a_capability):
+    late = a_capability("late", "what is late", "late")
+    return an_agent("w", a_capability(*POEM)), an_agent("z", late)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+async def test_an_agent_with_a_text_that_is_refused_is_left_out_alone_until_it_is_taken(
+    router, counting, directory, newcomers, caplog, place
+):
+    poem, late = newcomers
+    every = [*directory.agents, late]
+    every.insert(place, poem)
+    counting.refused = {POEM[3]}
+    await router.sync(every, 2)
+
+    (ranking,) = await router.rank(["a poem please"])
+    assert {one.capability for one in ranking.capabilities} == {"parcel.track", "refund.pay", "late"}
+    assert [one.agent_id for one in caplog.records if "declaration.refused" in one.message] == ["w"]
+
+    counting.refused = set()
+    await router.sync(every, 3)
+    assert await _winner(router, "a poem please") == "poem.write"
+
+
+async def test_of_a_changed_declaration_that_is_refused_nothing_stays(
+    router, counting, agents, an_agent, a_capability
+):
+    counting.refused = {POEM[1]}
+
+    await router.sync([agents[0], an_agent("r", a_capability(*POEM))], 2)
+
+    (ranking,) = await router.rank(["please refund me"])
+    assert [one.capability for one in ranking.capabilities] == ["parcel.track"]
+
+
+async def test_a_declaration_is_examined_before_it_is_registered(router, counting, an_agent, a_capability):
+    poem = an_agent("w", a_capability(*POEM))
+    counting.refused = {POEM[2]}
+
+    with pytest.raises(RegistrationError) as refused:
+        await router.examine(poem)
+    with pytest.raises(RegistrationError):
+        await router.trial(poem, ["a poem please"])
+
+    assert refused.value.error_code == "text_refused"
+    assert "poem" not in refused.value.message
+    assert (await router.rank(["a poem please"]))[0].registry_version == 1
+    counting.refused, counting.failure = set(), OverloadedError("full")
+    with pytest.raises(OverloadedError):
+        await router.examine(poem)
+
+
+async def test_to_examine_what_is_known_needs_no_encoder(router, counting, agents, an_agent, a_capability):
+    counting.failure = UnavailableError("down")
+
+    await router.examine(agents[0])
+    await router.examine(an_agent("p", a_capability(*PARCEL), max_load=3))
+
+
+@pytest.fixture
+def moved(an_agent, a_capability):
+    return an_agent("p", a_capability(*PARCEL), environment="staging")
+
+
+async def test_what_no_text_says_is_followed_without_fitting_anew(
+    router, counting, moved, directory, a_query
+):
+    before = router.fitted
+    directory.agents = [moved, *directory.agents[1:]]
+
+    await router.sync(directory.agents, 2)
+
+    (ranking,) = await router.rank(["where is my parcel"])
+    assert router.fitted is before
+    assert counting.texts == ["where is my parcel"]
+    assert ranking.registry_version == 2
+    assert router.decide(a_query(environment="staging"), ranking).agent_id == "p"
+
+
+async def test_a_short_queue_at_the_encoder_is_enough(router_of, agents):
+    encoder = BatchingEncoder(HashingEncoder(), queue_limit=64, batch_size=8)
+    try:
+        router = router_of(encoder=encoder)
+        await router.sync(agents, 1)
+        assert await _winner(router, "where is my parcel") == "parcel.track"
+    finally:
+        encoder.close()
 
 
 async def test_before_the_first_sync_nothing_is_registered(router_of, a_query, agents):
@@ -289,3 +385,12 @@ async def test_a_text_is_ranked_once_until_the_registry_changes(router, counting
     await router.sync(agents[:1], 2)
     (ranking,) = await router.rank(["please refund me"])
     assert ranking.winner.capability == "parcel.track"
+
+
+async def test_a_text_that_the_encoder_does_not_take_is_said_to_be_so(router, counting):
+    counting.failure = TextRefusedError("refused (400)")
+
+    with pytest.raises(RequestError) as ranked:
+        await router.rank(["a text of its own"])
+
+    assert ranked.value.error_code == "text_refused"

@@ -7,6 +7,7 @@ import pytest
 
 from dispatcher.identifiers import AgentId, Capability
 from dispatcher.routing.curve import Curve
+from dispatcher.routing.index import NOT_SEARCHED
 from dispatcher.routing.ranking import CapabilityScore, Ranking
 from dispatcher.routing.rules import RoutingRules
 from dispatcher.routing.shortlist import Shortlister, Wish
@@ -153,3 +154,57 @@ def test_the_agents_in_all_of_them_are_bounded(shortlister):
     first = shortlists.find(WISH)
 
     assert shortlists.find(WISH) is not first
+
+
+BESIDE = replace(
+    RANKING,
+    capabilities=(_entry("track", 0.8, a=0.44, b=0.3), _entry("refund", 0.75, a=0.56, c=0.1)),
+    scope_score=0.46,
+)
+"""The winner is not the capability with the best cosine, by which the text is in scope."""
+
+
+def _similarity(score):
+    return pytest.approx(float(CURVE(np.array(score))))
+
+
+def test_the_winners_agents_are_on_the_scale_by_which_the_text_was_accepted(shortlister):
+    made = shortlister.make(WISH._replace(ranking=BESIDE))
+
+    assert [line.similarity for line in made.group] == [_similarity(0.46), _similarity(0.32)]
+    assert [line.cosine for line in made.group] == [0.44, 0.3]
+    assert [line.similarity for line in made.neighbours] == [_similarity(0.46), _similarity(0.0)]
+
+
+def test_a_near_capability_and_a_named_one_stay_on_their_own_scale(directory, shortlister):
+    near = Shortlister(groups=directory.group, similarity=CURVE, rules=RoutingRules(margin=0.2))
+
+    admitted = near.make(WISH._replace(ranking=BESIDE)).group
+    named = shortlister.make(Wish(REFUND, 0.6, BESIDE)).group
+
+    assert [line.similarity for line in admitted[2:]] == [_similarity(0.46), _similarity(0.0)]
+    assert [line.similarity for line in named] == [_similarity(0.46), _similarity(0.0)]
+
+
+def test_what_a_language_model_chose_instead_stays_on_its_own_scale(shortlister):
+    chosen = replace(BESIDE, capabilities=BESIDE.capabilities[::-1], scope_score=0.5, advice=("choice",))
+
+    made = shortlister.make(Wish(REFUND, 0.6, chosen))
+
+    assert [line.similarity for line in made.group] == [_similarity(0.46), _similarity(0.0)]
+
+
+def test_an_agent_that_was_not_searched_is_no_neighbour_and_gets_nothing_of_the_best(shortlister):
+    ranking = replace(
+        RANKING,
+        capabilities=(
+            _entry("track", 0.8, a=0.8, b=NOT_SEARCHED),
+            _entry("refund", 0.5, a=NOT_SEARCHED, c=0.5),
+        ),
+    )
+
+    made = shortlister.make(WISH._replace(ranking=ranking))
+
+    assert _lines(made.group) == [("track", "a", 0.8), ("track", "b", NOT_SEARCHED)]
+    assert _lines(made.neighbours) == [("refund", "c", 0.5)]
+    assert made.group[1].similarity < 0.001

@@ -5,37 +5,18 @@ from dataclasses import replace
 import pytest
 
 from dispatcher.errors import RequestError
-from dispatcher.routing.calibration import Calibration
 from dispatcher.routing.calibration_record import Recorded
-from dispatcher.routing.curve import Curve
 from dispatcher.routing.stored_calibration import (
     InUse,
     Made,
     State,
-    Stored,
-    Unreadable,
     brief,
     is_held,
     is_repeated,
 )
+from tests.routing.stored import OWN, UNREADABLE, stored
 
-OWN = Calibration(
-    encoder_id="e", registry_version=3, kind="self", floor=0.2, curve=Curve(slope=10.0, intercept=-2.0)
-)
-HERE = InUse(encoder_id="e", contrast="c")
-
-
-def stored(calibration=OWN, state=State.PROPOSED, contrast="c") -> Stored:
-    return Stored(
-        recorded=Recorded(calibration=calibration, contrast=contrast),
-        made_by="dispatcher",
-        number=4,
-        state=state,
-        held=False,
-        changed_by="dispatcher",
-        created_ms=1,
-        changed_ms=2,
-    )
+HERE = InUse(encoder_id="hashing", contrast="c")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +89,7 @@ def test_any_other_is_new(made, known):
     ],
 )
 def test_approving_a_proposal_of_the_dispatchers_holds_nothing(kind, before, wanted, held):
-    assert is_held(stored(replace(OWN, kind=kind), before), wanted, newest=3) is held
+    assert is_held(stored(replace(OWN, kind=kind), state=before), wanted, newest=3) is held
 
 
 @pytest.mark.parametrize("before", [State.PROPOSED, State.SHADOW])
@@ -119,17 +100,6 @@ def test_one_that_is_older_or_made_by_a_person_is_no_proposal_wherever_it_waits(
 
 def test_what_cannot_be_read_is_listed_without_what_is_in_it():
     known = brief(stored())
-    unreadable = Unreadable(
-        number=4,
-        encoder_id="e",
-        origin="self",
-        state=State.PROPOSED,
-        held=False,
-        made_by="dispatcher",
-        changed_by="dispatcher",
-        created_ms=1,
-        changed_ms=2,
-    )
 
-    assert (known["registry_version"], known["scope_floor"], known["encoder_id"]) == (3, 0.2, "e")
-    assert brief(unreadable) == known | {"registry_version": None, "scope_floor": None}
+    assert (known["registry_version"], known["scope_floor"], known["encoder_id"]) == (3, 0.2, "hashing")
+    assert brief(UNREADABLE) == known | {"registry_version": None, "scope_floor": None}

@@ -2,8 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 
 import pytest
 from aiohttp import web
@@ -11,62 +11,12 @@ from aiohttp.test_utils import TestServer
 
 from dispatcher.errors import UnavailableError
 from dispatcher.sdk.asgi_transport import AsgiTransport
-from dispatcher.sdk.client import TRIES, CallError, Client
+from dispatcher.sdk.client import TRIES, CallError
 from dispatcher.sdk.request_answer import RequestAnswer
-from dispatcher.sdk.transport import HttpRequest, HttpResponse, HttpTransport, StreamedResponse, Transport
+from dispatcher.sdk.transport import HttpRequest, HttpResponse, HttpTransport
+from tests.sdk.scripted import client_over, responding
 
 ANSWER: RequestAnswer = {"request_id": "r1", "status": "completed", "answer": "done", "parts": []}
-
-
-class StubTransport(Transport):
-    """Answers from a script; an exception in it is raised."""
-
-    def __init__(self, *script: HttpResponse | Exception) -> None:
-        self.script = list(script)
-        self.requests: list[HttpRequest] = []
-
-    async def __aenter__(self):
-        return self
-
-    async def __aexit__(self, kind, error, trace):
-        pass
-
-    async def send(self, request):
-        self.requests.append(request)
-        step = self.script.pop(0)
-        if isinstance(step, Exception):
-            raise step
-        return step
-
-    @asynccontextmanager
-    async def stream(self, request):
-        response = await self.send(request)
-        yield StreamedResponse(
-            status=response.status, headers=response.headers, chunks=chunks_of(response.body)
-        )
-
-
-async def chunks_of(body: bytes) -> AsyncGenerator[bytes]:
-    yield body
-
-
-class Hurried:
-    """A clock on which every sleep is over at once."""
-
-    def monotonic(self):
-        return 0.0
-
-    async def sleep(self, seconds):
-        pass
-
-
-def responding(document, *, status=200, headers=None) -> HttpResponse:
-    return HttpResponse(status=status, headers=headers or {}, body=json.dumps(document).encode())
-
-
-def client_over(*script, key=None) -> tuple[Client, StubTransport]:
-    transport = StubTransport(*script)
-    return Client("http://nowhere", key, transport=transport, clock=Hurried()), transport
 
 
 async def test_chat_sends_the_message_with_key_and_fresh_idempotency_key():

@@ -1,15 +1,13 @@
 """What a group of offers gets where the connection broke and the group was sent twice."""
 
-from collections.abc import Sequence
-
 import pytest
 
 from dispatcher.clock import SystemClock
-from dispatcher.dispatch.lifecycle.ledger import Change, KeyedRequest, Offer, Step
+from dispatcher.dispatch.lifecycle.ledger import KeyedRequest, Offer, Step
 from dispatcher.dispatch.lifecycle.request import Request, RequestState, RequestStatus
 from dispatcher.dispatch.lifecycle.session import SessionChange
 from dispatcher.identifiers import CallerId, ReplicaId, RequestId
-from dispatcher.store.accepts import Accepts, NotAccepted
+from dispatcher.store.accepts import Accepted, Accepts, NotAccepted
 from dispatcher.store.changes import ChangeSet
 from dispatcher.store.database_time import DatabaseTime
 from dispatcher.store.direct import Written
@@ -39,11 +37,7 @@ class Writer:
         pass
 
 
-async def forget(_changes: Sequence[SessionChange]) -> None:
-    pass
-
-
-def offer(name: str, key: str | None = None) -> Offer:
+def offer(name: str, key: str | None = None, session: SessionChange | None = None) -> Offer:
     request_id, caller = RequestId(name), CallerId("shop")
 
     def build(now: int) -> Step:
@@ -64,7 +58,8 @@ def offer(name: str, key: str | None = None) -> Offer:
             created_ms=now,
             deadline_ms=now + 1,
         )
-        return Step(state=RequestState(request=request, intents=(), tasks=(), attempts=()))
+        state = RequestState(request=request, intents=(), tasks=(), attempts=())
+        return Step(state=state, session=session)
 
     return Offer(request_id=request_id, caller=caller, idempotency_key=key, body_digest=name, build=build)
 
@@ -77,7 +72,7 @@ def writer() -> Writer:
 @pytest.fixture
 def accepts(writer: Writer) -> Accepts:
     time = DatabaseTime(SystemClock())
-    return Accepts(writer=writer, recent=RecentStates(10), time=time, remember=forget)
+    return Accepts(writer=writer, recent=RecentStates(10), time=time)
 
 
 async def test_what_was_stored_is_a_change_at_the_databases_time(writer: Writer, accepts: Accepts):
@@ -85,8 +80,8 @@ async def test_what_was_stored_is_a_change_at_the_databases_time(writer: Writer,
 
     (answer,) = await accepts.apply([offer("a")])
 
-    assert isinstance(answer, Change)
-    assert answer.now_ms >= NOW
+    assert isinstance(answer, Accepted)
+    assert answer.change.now_ms >= NOW
     assert accepts.recent.knows(RequestId("a"))
 
 
@@ -95,8 +90,23 @@ async def test_of_one_key_the_first_offer_is_stored_and_the_next_told_of_it(writ
 
     first, second = await accepts.apply([offer("a", "k"), offer("b", "k")])
 
-    assert isinstance(first, Change)
+    assert isinstance(first, Accepted)
     assert second == KeyedRequest(request_id=RequestId("a"), body_digest="a")
+
+
+async def test_what_a_session_has_to_remember_is_told_of_what_was_stored_alone(
+    writer: Writer, accepts: Accepts
+):
+    said = SessionChange(caller=CallerId("shop"), session_id="s", user_id=None, seen_version=0, topic="one")
+    writer.stored = frozenset({RequestId("a"), RequestId("b")})
+
+    answers = await accepts.apply([offer("a", "k", said), offer("b"), offer("c", "k", said)])
+
+    assert [one.session if isinstance(one, Accepted) else one for one in answers] == [
+        said,
+        None,
+        KeyedRequest(request_id=RequestId("a"), body_digest="a"),
+    ]
 
 
 @pytest.mark.parametrize(

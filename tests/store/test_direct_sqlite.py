@@ -3,9 +3,14 @@ import sqlite3
 import threading
 from pathlib import Path
 
+import pytest
+
 from dispatcher.clock import SystemClock
+from dispatcher.errors import UnavailableError
 from dispatcher.store.direct_sqlite import SqliteWriter
 from dispatcher.store.engine import Database, connect_sqlite, open_engine
+from dispatcher.store.own_thread import OwnThread
+from tests.store.exhausted import Exhausted
 
 LIMIT_S = 5
 
@@ -45,3 +50,17 @@ async def test_the_turn_of_a_cancelled_caller_lasts_until_its_thread_is_done(tmp
     assert caller.cancelled()
     assert not has_begun_early
     assert later_ms > 0
+
+
+async def test_where_no_thread_can_be_started_the_turn_ends(tmp_path: Path):
+    async with open_engine(f"sqlite:///{tmp_path / 'ledger.db'}") as database:
+        writer = SqliteWriter(database, thread=OwnThread("ledger", Exhausted(times=1)))
+
+        with pytest.raises(UnavailableError):
+            await writer.read_now()
+
+        async with asyncio.timeout(LIMIT_S):
+            assert await writer.read_now() > 0
+            async with database.turn():
+                pass
+        await writer.close()

@@ -7,7 +7,9 @@ from typing import TypeVarTuple, cast
 
 import pytest
 
+from dispatcher.errors import UnavailableError
 from dispatcher.store.own_thread import OwnThread
+from tests.store.exhausted import Exhausted
 
 LIMIT_S = 5
 Given = TypeVarTuple("Given")
@@ -119,3 +121,14 @@ async def test_it_can_be_visited_again_after_its_end(thread: OwnThread):
     thread.end()
 
     assert await thread.run(lambda: "again") == "again"
+
+
+async def test_where_no_thread_can_be_started_the_next_visit_tries_again():
+    thread = OwnThread("visited", Exhausted(times=1))
+
+    with pytest.raises(UnavailableError, match="no thread"):
+        await thread.run(lambda: None)
+
+    async with asyncio.timeout(LIMIT_S):
+        assert await thread.run(lambda: "here") == "here"
+    thread.end()

@@ -5,7 +5,7 @@ from typing import Any
 from dispatcher.identifiers import RequestId
 from dispatcher.routing.decision import Candidate, Decision, Outcome, Rejection, Weights
 from dispatcher.tuning.decisions.decision_log import Entry
-from dispatcher.tuning.decisions.replay import Stored
+from dispatcher.tuning.decisions.replay import StoredDecision
 
 
 def candidate(agent="a", capability="refund", rejection=None, **factors) -> Candidate:
@@ -37,10 +37,10 @@ BUSY_BUT_GOOD = candidate("good", success=1.0, headroom=0.2, score=0.74)
 IDLE = candidate("idle", "refund", Rejection.OUTRANKED, success=0.7, headroom=0.6, score=0.73)
 
 
-def stored(*decisions: Decision) -> list[Stored]:
+def stored(*decisions: Decision) -> list[StoredDecision]:
     """They as they come from the database."""
     return [
-        Stored(request_id=RequestId(f"r{at}"), position=0, recorded_ms=at, decision=one)
+        StoredDecision(request_id=RequestId(f"r{at}"), position=0, recorded_ms=at, decision=one)
         for at, one in enumerate(decisions)
     ]
 

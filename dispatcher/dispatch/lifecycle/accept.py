@@ -13,7 +13,7 @@ from dispatcher.dispatch.lifecycle.request import (
     Task,
     TaskStatus,
 )
-from dispatcher.dispatch.lifecycle.session import Question, Session
+from dispatcher.dispatch.lifecycle.session import Question, Session, without
 from dispatcher.dispatch.lifecycle.transition import Draft
 from dispatcher.identifiers import CallerId, RequestId, TaskId, callers_key
 from dispatcher.intents.follow_up import topic_of
@@ -45,7 +45,7 @@ class Arrival:
     session: Session | None = None
     """The message's session as it was when the message was planned.
 
-    Its questions are answered or over now but for `still_asked`, and it keeps what was asked for.
+    The questions it had then are closed now but for `still_asked`, and it keeps the topic.
     """
     still_asked: tuple[Question, ...] = ()
 
@@ -54,9 +54,8 @@ def first_step(arrival: Arrival, now_ms: int, assigner: Assigner) -> Step:
     """Everything known before publishing, for one commit: request, tasks, decisions, first attempts."""
     draft = Draft(new_state(arrival, now_ms, assigner), now_ms)
     if arrival.session is not None:
-        if arrival.session.questions:
-            draft.ask_only(arrival.still_asked)
-        draft.remember(_topic(arrival.plan))
+        draft.close(without(arrival.session.questions, arrival.still_asked))
+        draft.keep_topic(_topic(arrival.plan))
     advance(draft, assigner)
     return draft.step()
 

@@ -46,11 +46,17 @@ QUOTED_CHARACTERS = 60
 """An intent's text is cut to this length where a sentence quotes it."""
 
 
+_GOES_ON = frozenset(
+    {TaskStatus.COMPLETED, TaskStatus.NEEDS_INPUT, TaskStatus.CLARIFY, TaskStatus.HANDED_OFF}
+)
+"""One of these is something to go on with: a result, a question, or a person who has it."""
+
+
 def request_status(tasks: Sequence[Task]) -> RequestStatus:
     """How a request with these ended tasks is called.
 
     Completed: every part completed. Fallback: every part out of scope or with a person. Cancelled:
-    some part was cancelled. Partial: some part completed or asks something. Failed: none did.
+    some part was cancelled. Partial: some part completed, asks something or is with a person. Failed: none.
     """
     statuses = {task.status for task in tasks}
     if TaskStatus.CANCELLED in statuses:
@@ -59,9 +65,7 @@ def request_status(tasks: Sequence[Task]) -> RequestStatus:
         return RequestStatus.COMPLETED
     if statuses <= {TaskStatus.OUT_OF_SCOPE, TaskStatus.HANDED_OFF}:
         return RequestStatus.FALLBACK
-    if statuses & {TaskStatus.COMPLETED, TaskStatus.NEEDS_INPUT, TaskStatus.CLARIFY}:
-        return RequestStatus.PARTIAL
-    return RequestStatus.FAILED
+    return RequestStatus.PARTIAL if statuses & _GOES_ON else RequestStatus.FAILED
 
 
 def merge_answer(language: str, tasks: Sequence[Task], intents: Sequence[Intent]) -> str:

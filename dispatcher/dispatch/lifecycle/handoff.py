@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from dispatcher.dispatch.lifecycle.request import RequestState, Task, TaskStatus
+from dispatcher.dispatch.lifecycle.request import DecisionRecord, RequestState, TaskStatus
 from dispatcher.identifiers import CallerId, RequestId, TaskId
 from dispatcher.protocol.handoff import HandoffFrame, NearCapability
 from dispatcher.routing.decision import Outcome
@@ -20,6 +20,7 @@ NEAR = 5
 class Handoff:
     """A part with a person. Times in milliseconds since the epoch by the database's clock, None: not yet.
 
+    `described` is what its caller asked for in free words, None where that is not more than `text`.
     `published_ms` is when the broker confirmed its frame; None for ever where there is no broker.
     `publish_error` says why its frame can't be published at all: it is in the list alone.
     """
@@ -31,6 +32,7 @@ class Handoff:
     language: str
     environment: str
     handed_ms: int
+    described: str | None = None
     published_ms: int | None = None
     publish_error: str | None = None
     answer: str | None = None
@@ -46,7 +48,7 @@ class Handoff:
 NO_HANDOFFS: Mapping[TaskId, Handoff] = MappingProxyType({})
 
 
-def handed_over(state: RequestState) -> int:
+def count_handed_over(state: RequestState) -> int:
     """How many parts of the request are with people."""
     return sum(task.status is TaskStatus.HANDED_OFF for task in state.tasks)
 
@@ -58,15 +60,22 @@ def handoff_view(handoff: Handoff | None) -> Mapping[str, object]:
     return {"state": handoff.state, "answer": handoff.answer, "answered_ms": handoff.answered_ms}
 
 
-def handoff_frame(state: RequestState, task: Task, decision: str | None) -> HandoffFrame:
-    """The frame for people; `decision` is the document of the part's decision, None where it was pruned."""
+def handoff_frame(state: RequestState, handoff: Handoff, decisions: Sequence[DecisionRecord]) -> HandoffFrame:
+    """The frame for people; `decisions` are all of the request, none where they were pruned.
+
+    Raises ValueError, LookupError, TypeError or AttributeError where the part's decision has another form
+    than ours have, or no frame can hold what there is.
+    """
+    task = {task.task_id: task for task in state.tasks}[handoff.task_id]
     request, intent = state.request, state.intents[task.position]
-    decided = orjson.loads(decision) if decision else {}
+    first = next((one.document for one in decisions if one.position == task.position), "{}")
+    decided = orjson.loads(first)
     return HandoffFrame(
         request_id=request.request_id,
         task_id=task.task_id,
         caller=request.caller,
         text=intent.text,
+        described=handoff.described,
         message=request.message,
         language=request.language,
         environment=request.environment,

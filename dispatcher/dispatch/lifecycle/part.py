@@ -48,12 +48,17 @@ def parts(state: RequestState, handoffs: Mapping[TaskId, Handoff] = NO_HANDOFFS)
     return tuple(_part(state, task, handoffs) for task in state.tasks)
 
 
+def shown_capability(task: Task) -> Capability | None:
+    """The capability that the part belongs to, None for one that belongs to none."""
+    return None if task.status in _UNDECIDED else task.capability
+
+
 def _part(state: RequestState, task: Task, handoffs: Mapping[TaskId, Handoff]) -> Part:
     intent = state.intents[task.position]
     attempts = state.attempts_of(task.task_id)
     return Part(
         intent=intent.text,
-        capability=None if task.status in _UNDECIDED else task.capability,
+        capability=shown_capability(task),
         agent_id=task.agent_id,
         status=task.status,
         result=_result(task),

@@ -283,10 +283,11 @@ class DecisionRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandoffRecord:
-    """A task that a person does from now on."""
+    """A task that a person does from now on; `described` as of `handoff.Handoff`."""
 
     request_id: RequestId
     task_id: TaskId
+    described: str | None = None
 
 
 MAX_DEAD_BODY = 16_384

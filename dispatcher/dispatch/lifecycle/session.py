@@ -1,7 +1,8 @@
-"""What a conversation remembers between requests: its context, what was asked back, what was said (pure).
+"""What a conversation remembers between requests: its context, the open questions, its topics (pure).
 
 Requirement B6. Several requests of a session may run at once. Each saw the context in some version;
 a key that another request changed since then is not overwritten by a reply that did not know of it.
+Questions are closed one by one, so that none is lost or comes back that another request asked or closed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from dispatcher.intents.plan import Intent
 MAX_KEYS = 64
 MAX_CONTEXT_BYTES = 16_384
 MAX_QUESTIONS = 8
-MAX_TEXTS = 3
+MAX_TOPICS = 3
 _ASKING = frozenset({TaskStatus.NEEDS_INPUT, TaskStatus.CLARIFY})
 
 
@@ -50,7 +51,8 @@ class Question:
 class Session:
     """A caller's conversation. `version` counts its changes, 0 for one that nothing is known of.
 
-    `texts` are the topics of its messages, the latest last; see `follow_up.topic_of`.
+    It belongs to the user whom a change named last. `topics` are those of its messages, the latest last;
+    see `follow_up.topic_of`.
     """
 
     caller: CallerId
@@ -59,24 +61,27 @@ class Session:
     version: int = 0
     context: Mapping[str, Remembered] = field(default_factory=dict)
     questions: tuple[Question, ...] = ()
-    texts: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
 
     def values(self) -> dict[str, object]:
         """The context as requests see it."""
         return {key: kept.value for key, kept in self.context.items() if kept.value is not None}
 
-    def texts_for(self, user_id: str | None) -> tuple[str, ...]:
-        """What was said, as far as this user may go on with it: nothing where another one said it."""
+    def found_by(self, user_id: str | None) -> "Session":
+        """The session as a message of this user finds it: empty where it belongs to another one.
+
+        Where either is not named, they are taken for the same.
+        """
         is_another = None not in {user_id, self.user_id} and user_id != self.user_id
-        return () if is_another else self.texts
+        return replace(self, context={}, questions=(), topics=()) if is_another else self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionChange:
     """What one step of a request does to its session, knowing the version it saw.
 
-    `update` sets keys, null removes one. `questions` replaces what is asked, `text` is put behind what
-    was said; None leaves either. `asked` is put before what is asked then.
+    `update` sets keys, null removes one. `closed` are questions that were seen open and are over now,
+    `asked` is put before those that are left. `topic` is put behind the others, None leaves them.
     """
 
     caller: CallerId
@@ -84,9 +89,9 @@ class SessionChange:
     user_id: str | None
     seen_version: int
     update: Mapping[str, object] = field(default_factory=dict)
-    questions: tuple[Question, ...] | None = None
+    closed: tuple[Question, ...] = ()
     asked: tuple[Question, ...] = ()
-    text: str | None = None
+    topic: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +105,8 @@ class Applied:
 
 
 def apply(session: Session, change: SessionChange) -> Applied:
-    """The session after the change."""
+    """The session after the change; where that names another user, nothing is left of the one before."""
+    session = session.found_by(change.user_id)
     version = session.version + 1
     conflicts = tuple(key for key in change.update if _is_newer(session, key, change.seen_version))
     taken = {key: value for key, value in change.update.items() if key not in conflicts}
@@ -111,16 +117,24 @@ def apply(session: Session, change: SessionChange) -> Applied:
         if value is not None or key in context
     }
     too_large = bool(taken) and not _fits(context)
-    questions = session.questions if change.questions is None else change.questions
     after = replace(
         session,
         version=version,
         user_id=change.user_id or session.user_id,
         context=session.context if too_large else _without_old_removals(context),
-        questions=(*change.asked, *questions)[:MAX_QUESTIONS],
-        texts=_texts(session, change),
+        questions=(*change.asked, *without(session.questions, change.closed))[:MAX_QUESTIONS],
+        topics=session.topics if change.topic is None else (*session.topics, change.topic)[-MAX_TOPICS:],
     )
     return Applied(session=after, conflicts=conflicts, too_large=too_large)
+
+
+def without(questions: Sequence[Question], closed: Sequence[Question]) -> tuple[Question, ...]:
+    """The questions that are left; of equal ones as many are closed as `closed` has, the first ones."""
+    left = list(questions)
+    for question in closed:
+        if question in left:
+            left.remove(question)
+    return tuple(left)
 
 
 def open_questions(tasks: Sequence[Task], intents: Sequence[Intent]) -> tuple[Question, ...]:
@@ -153,11 +167,6 @@ def _which(task: Task, intent: Intent) -> Question | None:
         return None
     first, similarity = options[0]
     return Question(capability=first, text=intent.text, similarity=similarity, options=options)
-
-
-def _texts(session: Session, change: SessionChange) -> tuple[str, ...]:
-    before = session.texts_for(change.user_id)
-    return before if change.text is None else (*before, change.text)[-MAX_TEXTS:]
 
 
 def _is_newer(session: Session, key: str, seen_version: int) -> bool:

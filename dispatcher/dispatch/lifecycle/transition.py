@@ -78,9 +78,9 @@ class Draft:
         self._partials: list[PartialRecord] = []
         self._handoffs: tuple[HandoffRecord, ...] = ()
         self._context_update: dict[str, object] = {}
-        self._questions: tuple[Question, ...] | None = None
+        self._closed: tuple[Question, ...] = ()
         self._asked: tuple[Question, ...] = ()
-        self._text: str | None = None
+        self._topic: str | None = None
 
     @property
     def request(self) -> Request:
@@ -158,27 +158,27 @@ class Draft:
         """Keep a piece of a result on its way."""
         self._partials.append(record)
 
-    def hand_off(self, task: Task) -> None:
-        """Replace a task by one that a person does, and have that person told."""
+    def hand_off(self, task: Task, described: str | None) -> None:
+        """Replace a task by one that a person does, and have that person told; see `HandoffRecord`."""
         self.put_task(task)
-        record = HandoffRecord(request_id=task.request_id, task_id=task.task_id)
+        record = HandoffRecord(request_id=task.request_id, task_id=task.task_id, described=described)
         self._handoffs = (*self._handoffs, record)
 
     def update_context(self, update: Mapping[str, object]) -> None:
         """Change the session's context; where there is no session, nothing is remembered."""
         self._context_update.update(update)
 
-    def ask_only(self, questions: Sequence[Question]) -> None:
-        """Replace what the session's next message is asked to answer."""
-        self._questions = tuple(questions)
+    def close(self, questions: Sequence[Question]) -> None:
+        """Ask these no more: they were answered, or a message that saw them went on with something else."""
+        self._closed = tuple(questions)
 
     def ask(self, questions: Sequence[Question]) -> None:
         """Ask this too; what is asked last comes first."""
         self._asked = (*questions, *self._asked)
 
-    def remember(self, text: str | None) -> None:
-        """Have the session's next messages find this text; None says nothing."""
-        self._text = text
+    def keep_topic(self, topic: str | None) -> None:
+        """Have the session's next messages find this topic; None names none."""
+        self._topic = topic
 
     def allow_until(self, deadline_ms: int) -> None:
         """Move the request's deadline back to `deadline_ms` where it is earlier."""
@@ -213,8 +213,7 @@ class Draft:
 
     def _session_change(self) -> SessionChange | None:
         request = self._request
-        is_asked = self._asked or self._questions is not None
-        is_changed = self._context_update or is_asked or self._text is not None
+        is_changed = self._context_update or self._closed or self._asked or self._topic is not None
         if request.session_id is None or not is_changed:
             return None
         return SessionChange(
@@ -223,9 +222,9 @@ class Draft:
             user_id=request.user_id,
             seen_version=request.session_version or 0,
             update=self._context_update,
-            questions=self._questions,
+            closed=self._closed,
             asked=self._asked,
-            text=self._text,
+            topic=self._topic,
         )
 
     def _position(self, attempt: Attempt) -> int:

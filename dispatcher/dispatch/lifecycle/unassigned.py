@@ -19,7 +19,9 @@ def end_unassigned(draft: Draft, task: Task, decision: Decision, options: Sequen
         case Outcome.OUT_OF_SCOPE:
             draft.put_task(_refused(ended, decision, TaskStatus.OUT_OF_SCOPE))
         case Outcome.HANDED_OFF:
-            draft.hand_off(_refused(ended, decision, TaskStatus.HANDED_OFF))
+            # Where the caller described what it wants, that was decided on in the message's place.
+            described = decision.text if decision.text != draft.intent_of(task).text else None
+            draft.hand_off(_refused(ended, decision, TaskStatus.HANDED_OFF), described)
         case Outcome.CLARIFY:
             asked, kept = TaskStatus.CLARIFY, options_document(options)
             draft.put_task(replace(ended, status=asked, error_code="ambiguous", result_data=kept))

@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 from dispatcher.identifiers import Capability
 from dispatcher.tuning.basis.metrics import Figure
 from dispatcher.tuning.basis.rows import AgentRow, with_examples
-from dispatcher.tuning.evaluation.verdict import Verdict, lost_share, right_share, split
+from dispatcher.tuning.evaluation.routed import RoutedRow, lost_share, right_share, split
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learnt:
-    """Of requests inside, with so many examples of each agent."""
+    """Of requests inside, with so many examples of each agent; None where there are none."""
 
     examples: int
-    right: Figure
-    lost: Figure
+    right: Figure | None
+    lost: Figure | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,26 +47,28 @@ def extended(
     }
 
 
-def learnt(examples: int, verdicts: Iterable[Verdict]) -> Learnt:
-    """The figures of one run; some of its requests are inside."""
-    inside, _ = split(verdicts)
+def learnt(examples: int, routed: Iterable[RoutedRow]) -> Learnt:
+    """The figures of one run."""
+    inside, _ = split(routed)
+    if not inside:
+        return Learnt(examples=examples, right=None, lost=None)
     return Learnt(examples=examples, right=right_share(inside), lost=lost_share(inside))
 
 
-def gains(before: Sequence[Verdict], after: Sequence[Verdict]) -> list[Gain]:
-    """By capability; both runs are of the same requests in the same order."""
+def gains(before: Sequence[RoutedRow], after: Sequence[RoutedRow]) -> list[Gain]:
+    """By capability; both runs are of the same requests in the same order (`Laboratory.beside`)."""
     pairs = [(one, other) for one, other in zip(before, after, strict=True) if one.row.wanted]
     names = sorted({name for one, _ in pairs for name in one.row.wanted})
     return [_gain(name, [pair for pair in pairs if name in pair[0].row.wanted]) for name in names]
 
 
-def strangers(verdicts: Iterable[Verdict]) -> int:
+def strangers(routed: Iterable[RoutedRow]) -> int:
     """Requests out of scope that are accepted."""
-    _, outside = split(verdicts)
+    _, outside = split(routed)
     return sum(one.in_scope for one in outside)
 
 
-def _gain(name: Capability, pairs: Sequence[tuple[Verdict, Verdict]]) -> Gain:
+def _gain(name: Capability, pairs: Sequence[tuple[RoutedRow, RoutedRow]]) -> Gain:
     return Gain(
         capability=name,
         of=len(pairs),
@@ -77,5 +79,5 @@ def _gain(name: Capability, pairs: Sequence[tuple[Verdict, Verdict]]) -> Gain:
     )
 
 
-def _is_answered(one: Verdict) -> bool:
+def _is_answered(one: RoutedRow) -> bool:
     return one.is_right and one.in_scope

@@ -1,13 +1,15 @@
 """Decisions and comparisons as tables for notebooks; the one file that knows pandas (extra `notebooks`)."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import IO
 
 import pandas as pd  # type: ignore[import-untyped]
 
+from dispatcher.errors import ConfigurationError
 from dispatcher.tuning.basis.metrics import Figure
-from dispatcher.tuning.decisions.comparison import Comparison
-from dispatcher.tuning.decisions.decision_log import Entry, entry_line
+from dispatcher.tuning.decisions.comparison import Compared, Comparison
+from dispatcher.tuning.decisions.decision_log import Entry, entry_line, read_entry
 
 
 def decisions_frame(entries: Iterable[Entry]) -> pd.DataFrame:
@@ -18,28 +20,8 @@ def decisions_frame(entries: Iterable[Entry]) -> pd.DataFrame:
 
 
 def comparison_frame(comparison: Comparison) -> pd.DataFrame:
-    """One row for each decision: who took it before and after, and what changed."""
-    rows = [
-        {
-            "request_id": row.stored.request_id,
-            "position": row.stored.position,
-            "text": row.stored.decision.text,
-            "change": row.change.value,
-            "outcome_before": row.before.outcome.value,
-            "outcome_after": row.after.outcome.value,
-            "agent_before": row.before.agent_id,
-            "agent_after": row.after.agent_id,
-            "capability": row.after.capability,
-            "score_before": row.before.score,
-            "score_after": row.after.score,
-            "success_before": row.before.success,
-            "success_after": row.after.success,
-            "load_before": row.before.load,
-            "load_after": row.after.load,
-        }
-        for row in comparison.rows
-    ]
-    return pd.DataFrame(rows)
+    """One row for each decision that was kept: who took it before and after, and what changed."""
+    return pd.DataFrame([_compared_row(row) for row in comparison.rows], columns=_COMPARED)
 
 
 def table(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
@@ -55,12 +37,60 @@ def write_parquet(entries: Iterable[Entry], file: IO[bytes]) -> int:
     return len(frame)
 
 
+def read_frame(file: Path) -> list[Entry]:
+    """The decisions that `write_parquet` wrote, as `read_entries` gives those of a JSONL file.
+
+    Raises ConfigurationError where the file is none, or a row no exported decision.
+    """
+    try:
+        documents = pd.read_parquet(file, columns=["document"])["document"]
+    except (OSError, ValueError, KeyError) as error:
+        sentence = f"{str(file)!r} can't be read as exported decisions in Parquet ({type(error).__name__})"
+        raise ConfigurationError(sentence) from None
+    return [read_entry(str(line), file, number) for number, line in enumerate(documents, 1)]
+
+
 _COLUMNS = [
     *("request_id", "position", "recorded", "language", "environment", "text", "outcome", "reason"),
     *("capability", "agent_id", "similarity", "score", "scope_score", "scope_floor", "margin"),
     *("success", "headroom", "candidates", "status", "verdict", "right_capability"),
     *("encoder_id", "registry_version", "calibration", "document"),
 ]
+
+
+_COMPARED = [
+    *(
+        "request_id",
+        "position",
+        "recorded",
+        "text",
+        "similarity",
+        "change",
+        "outcome_before",
+        "outcome_after",
+    ),
+    *("agent_before", "agent_after", "capability", "score_before", "score_after"),
+    *("success_before", "success_after", "load_before", "load_after"),
+]
+
+
+def _compared_row(row: Compared) -> dict[str, object]:
+    sides = {
+        f"{name}_{side}": getattr(choice, field)
+        for side, choice in (("before", row.before), ("after", row.after))
+        for name, field in (("agent", "agent_id"), ("score",) * 2, ("success",) * 2, ("load",) * 2)
+    }
+    return sides | {
+        "request_id": row.stored.request_id,
+        "position": row.stored.position,
+        "recorded": pd.Timestamp(row.stored.recorded_ms, unit="ms", tz="UTC"),
+        "text": row.stored.decision.text,
+        "similarity": row.stored.decision.similarity,
+        "change": row.change.value,
+        "outcome_before": row.before.outcome.value,
+        "outcome_after": row.after.outcome.value,
+        "capability": row.after.capability,
+    }
 
 
 def _shown(value: object) -> object:

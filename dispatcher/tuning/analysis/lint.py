@@ -13,7 +13,7 @@ from itertools import combinations
 from dispatcher.identifiers import Capability
 from dispatcher.routing.decision import Decision
 from dispatcher.tuning.analysis.overlap import Pair
-from dispatcher.tuning.basis.rows import AgentRow
+from dispatcher.tuning.basis.rows import AgentRow, same_text
 
 FEWEST_EXAMPLES = 3
 """What a declaration should have at least; notebooks/05_agent_descriptions shows what each one buys."""
@@ -24,9 +24,12 @@ BOILERPLATE = 0.5
 TAKEN = 2
 """Left-out examples that went to the other capability, from which two overlap."""
 PHRASE = 3
-"""Words, or Chinese characters, of a phrase."""
+"""Words, or Chinese and Japanese characters, of a phrase."""
 
-_WORDS = re.compile(r"[a-z0-9']+|[\u4e00-\u9fff]", re.IGNORECASE)
+_UNSPACED = r"\u3040-\u30ff\u4e00-\u9fff"
+_WORDS = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[\w'])+")
+_ENDS = " .,;:!?…。，；：！？"
+"""What may follow a text without making it another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +85,8 @@ def _repeated(agents: Mapping[Capability, AgentRow]) -> Iterator[Finding]:
     holders: defaultdict[str, dict[Capability, str]] = defaultdict(dict)
     for name, row in agents.items():
         for text in (*row.descriptions, *row.examples):
-            holders[" ".join(_phrases(text, 1))].setdefault(name, text)
+            key = same_text(text)
+            holders[key.rstrip(_ENDS) or key].setdefault(name, text)
     for texts in holders.values():
         for one, other in combinations(sorted(texts), 2):
             yield Finding(capability=one, kind="same_text", detail=f"{texts[one]!r} is also {other}'s")

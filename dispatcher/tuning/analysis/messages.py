@@ -1,7 +1,7 @@
 """What became of messages of several wishes, and of whose fault it was. Pure."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from dispatcher.identifiers import Capability
 from dispatcher.routing.embedder import Vectors
-from dispatcher.tuning.basis.metrics import Figure, f1, mean, share
 from dispatcher.tuning.basis.rows import RequestRow
+from dispatcher.tuning.evaluation.routed import Figures, message_figures, served
 
 
 class Fate(StrEnum):
@@ -37,7 +37,7 @@ class Heard:
     @property
     def found(self) -> frozenset[Capability]:
         """The capabilities that get a task."""
-        return frozenset(one for one in self.intents if one is not None)
+        return served(self.intents)
 
     @property
     def fate(self) -> Fate:
@@ -51,11 +51,6 @@ class Heard:
         is_lost = None in self.intents and self.found < self.row.wanted
         return Fate.REFUSED if is_lost else Fate.WRONG_AGENT
 
-    @property
-    def f1(self) -> float:
-        """Of what was found and what was wanted, in [0, 1]."""
-        return f1(self.found, self.row.wanted)
-
 
 def fates(heard: Iterable[Heard]) -> dict[int, Counter[Fate]]:
     """By how many wishes a message has."""
@@ -65,14 +60,9 @@ def fates(heard: Iterable[Heard]) -> dict[int, Counter[Fate]]:
     return found
 
 
-def exact_share(heard: Collection[Heard]) -> Figure:
-    """The share of messages of which exactly what was wished for gets a task."""
-    return share(sum(one.fate is Fate.EXACT for one in heard), len(heard))
-
-
-def mean_f1(heard: Iterable[Heard]) -> float:
-    """Over all messages."""
-    return mean([one.f1 for one in heard])
+def figures(heard: Sequence[Heard], chance: np.random.Generator) -> Figures:
+    """`multi_exact` and `multi_f1`, as `dispatcher eval` has them."""
+    return message_figures([one.row for one in heard], [one.found for one in heard], chance)
 
 
 def split_counts(heard: Iterable[Heard], most: int) -> Vectors:

@@ -1,7 +1,7 @@
 """Which capabilities are taken for one another, by examples that each were left out once. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from dispatcher.identifiers import Capability
 from dispatcher.routing.embedder import Vectors
-from dispatcher.tuning.basis.rows import UNKNOWN_LANGUAGE, AgentRow, RequestRow
-from dispatcher.tuning.evaluation.verdict import Verdict
+from dispatcher.tuning.basis.rows import UNKNOWN_LANGUAGE, AgentRow, RequestRow, same_text
+from dispatcher.tuning.evaluation.routed import RoutedRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,25 +40,31 @@ class Pair:
 
 
 def rounds(agents: Mapping[Capability, AgentRow]) -> Iterator[Round]:
-    """As many registries as the capability with most examples has: in the nth all lack their nth one."""
-    most = max((len(row.examples) for row in agents.values()), default=0)
+    """As many registries as the capability with most examples has: in the nth all lack their nth one.
+
+    An example that is asked is registered nowhere: who has the same text (`rows.same_text`) lacks it too.
+    What somebody has as a description is not asked, and nothing of one capability is asked twice.
+    """
+    asked = {name: _askable(row, agents.values()) for name, row in agents.items()}
+    most = max(map(len, asked.values()), default=0)
     for at in range(most):
-        left = {name: row.examples[at] for name, row in agents.items() if at < len(row.examples)}
+        texts = {name: own[at] for name, own in asked.items() if at < len(own)}
+        known = frozenset(map(same_text, texts.values()))
         yield Round(
-            agents={name: _without(row, at) for name, row in agents.items()},
+            agents={name: _without(row, known) for name, row in agents.items()},
             requests=tuple(
                 RequestRow(text=text, language=UNKNOWN_LANGUAGE, wanted=frozenset((name,)))
-                for name, text in left.items()
+                for name, text in texts.items()
             ),
         )
 
 
-def overlap(names: Iterable[Capability], verdicts: Iterable[Verdict]) -> Overlap:
+def overlap(names: Iterable[Capability], routed: Iterable[RoutedRow]) -> Overlap:
     """The table of all capabilities, sorted by name."""
     ordered = tuple(sorted(names))
     place = {name: at for at, name in enumerate(ordered)}
     counts = np.zeros((len(ordered), len(ordered)), dtype=np.float32)
-    for own, won in _won(verdicts):
+    for own, won in _won(routed):
         counts[place[own], place[won]] += 1
     totals = counts.sum(axis=1, keepdims=True)
     return Overlap(names=ordered, shares=counts / np.maximum(totals, 1))
@@ -72,10 +78,10 @@ def confused(found: Overlap, least: float) -> Overlap:
     return Overlap(names=names, shares=found.shares[np.ix_(kept, kept)])
 
 
-def nearest_pairs(names: Sequence[Capability], vectors: Vectors, verdicts: Iterable[Verdict]) -> list[Pair]:
+def nearest_pairs(names: Sequence[Capability], vectors: Vectors, routed: Iterable[RoutedRow]) -> list[Pair]:
     """All pairs, the one with most examples taken first, then by cosine; `vectors` are unit rows."""
     cosines = vectors @ vectors.T
-    taken = Counter(frozenset(pair) for pair in _won(verdicts))
+    taken = Counter(frozenset(pair) for pair in _won(routed))
     pairs = [
         Pair(
             one=names[one],
@@ -88,12 +94,19 @@ def nearest_pairs(names: Sequence[Capability], vectors: Vectors, verdicts: Itera
     return sorted(pairs, key=lambda pair: (-pair.taken, -pair.cosine, pair.one, pair.other))
 
 
-def _without(row: AgentRow, at: int) -> AgentRow:
-    return replace(row, examples=row.examples[:at] + row.examples[at + 1 :])
+def _askable(row: AgentRow, agents: Iterable[AgentRow]) -> list[str]:
+    """The examples that are no description of anybody's, each once."""
+    described = {same_text(text) for agent in agents for text in agent.descriptions}
+    own = {same_text(text): text for text in reversed(row.examples)}
+    return [text for key, text in reversed(own.items()) if key not in described]
 
 
-def _won(verdicts: Iterable[Verdict]) -> Iterator[tuple[Capability, Capability]]:
+def _without(row: AgentRow, known: Set[str]) -> AgentRow:
+    return replace(row, examples=tuple(text for text in row.examples if same_text(text) not in known))
+
+
+def _won(routed: Iterable[RoutedRow]) -> Iterator[tuple[Capability, Capability]]:
     """Whose example, and which capability won it."""
-    for one in verdicts:
+    for one in routed:
         if one.best:
             yield min(one.row.wanted), one.best[0]

@@ -57,6 +57,8 @@ class Chart:
 
 def histograms(title: str, groups: Mapping[str, ArrayLike], x: Axis, y: Axis) -> Chart:
     """One row of bars for each group, on one scale; heights are numbers of values."""
+    if not any(len(np.asarray(values)) for values in groups.values()):
+        return _no_data(title, x)
     figure = _figure(1.3 * len(groups) + 1.2)
     rows = figure.subplots(len(groups), 1, sharex=True, squeeze=False)[:, 0]
     every = np.concatenate([np.asarray(values, dtype=np.float64) for values in groups.values()])
@@ -86,8 +88,10 @@ def points(
     title: str, series: Mapping[str, Sequence[tuple[float, float, float, float]]], x: Axis, y: Axis
 ) -> Chart:
     """Points (x, y, low, high) with their intervals, joined in each series."""
+    if not any(series.values()):
+        return _no_data(title, x)
     figure, axes = _single(title, x, y)
-    for (name, rows), (colour, style) in _styled(series):
+    for (name, rows), (colour, style) in _styled({one: rows for one, rows in series.items() if rows}):
         table = np.array(rows, dtype=np.float64)
         axes.errorbar(
             table[:, 0],
@@ -105,6 +109,8 @@ def points(
 
 def path(title: str, rows: Sequence[tuple[float, float, str]], x: Axis, y: Axis) -> Chart:
     """Points (x, y, name) joined in their order."""
+    if not rows:
+        return _no_data(title, x)
     figure, axes = _single(title, x, y)
     axes.plot([row[0] for row in rows], [row[1] for row in rows], color=BLUE, marker="o")
     for across, up, name in rows:
@@ -127,7 +133,9 @@ def reliability_plot(
 
 def bars(title: str, names: Sequence[str], series: Mapping[str, ArrayLike], x: Axis) -> Chart:
     """Horizontal bars, for each name one of each series; the first name on top."""
-    figure = _figure(0.28 * len(names) * max(len(series), 1) ** 0.5 + 1.4)
+    if not names or not series:
+        return _no_data(title, x)
+    figure = _figure(0.28 * len(names) * len(series) ** 0.5 + 1.4)
     axes = figure.subplots()
     height = 0.8 / len(series)
     for number, ((name, values), (colour, _)) in enumerate(_styled(series)):
@@ -142,6 +150,8 @@ def bars(title: str, names: Sequence[str], series: Mapping[str, ArrayLike], x: A
 
 def stacked(title: str, names: Sequence[str], series: Mapping[str, ArrayLike], y: Axis) -> Chart:
     """Columns, each made of all series."""
+    if not names:
+        return _no_data(title, Axis(name=""))
     figure, axes = _single(title, Axis(name=""), y)
     below = np.zeros(len(names))
     for (name, values), (colour, _) in _styled(series):
@@ -154,6 +164,8 @@ def stacked(title: str, names: Sequence[str], series: Mapping[str, ArrayLike], y
 
 def boxes(title: str, series: Mapping[str, ArrayLike], x: Axis) -> Chart:
     """Median, quartiles and 5 to 95 % of each series."""
+    if not any(len(np.asarray(values)) for values in series.values()):
+        return _no_data(title, x)
     figure = _figure(0.5 * len(series) + 1.4)
     axes = figure.subplots()
     drawn = axes.boxplot(
@@ -177,6 +189,8 @@ def boxes(title: str, series: Mapping[str, ArrayLike], x: Axis) -> Chart:
 def heat_map(title: str, table: ArrayLike, rows: Sequence[str], columns: Sequence[str], what: str) -> Chart:
     """A table of numbers from 0 on, dark where they are high; zeros stay empty."""
     values = np.asarray(table, dtype=np.float64)
+    if not values.size:
+        return _no_data(title, Axis(name=what))
     figure = Figure(figsize=(0.48 * len(columns) + 3.2, 0.36 * len(rows) + 2.4), layout="constrained")
     axes = figure.subplots()
     image = axes.imshow(values, cmap="Blues", vmin=0, aspect="auto")
@@ -193,6 +207,8 @@ def heat_map(title: str, table: ArrayLike, rows: Sequence[str], columns: Sequenc
 
 def score_bars(title: str, rows: Sequence[Mapping[str, object]], shares: Sequence[str], x: Axis) -> Chart:
     """Candidates' scores (`review.weighted`), each made of its shares; a star marks the chosen one."""
+    if not rows:
+        return _no_data(title, x)
     figure = _figure(0.32 * len(rows) + 1.6)
     axes = figure.subplots()
     names = [f"{row['agent_id']} · {row['capability']}" for row in rows]
@@ -216,6 +232,16 @@ def score_bars(title: str, rows: Sequence[Mapping[str, object]], shares: Sequenc
 
 def _figure(height: float) -> Figure:
     return Figure(figsize=(8, height), layout="constrained")
+
+
+def _no_data(title: str, x: Axis) -> Chart:
+    """What stands where a chart would: there is nothing to draw."""
+    figure, axes = _single(title, x, Axis(name=""))
+    axes.text(0.5, 0.5, "no data", ha="center", va="center", transform=axes.transAxes)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.spines[list(PLAIN)].set_visible(False)
+    return Chart(figure)
 
 
 def _single(title: str, x: Axis, y: Axis) -> tuple[Figure, Axes]:

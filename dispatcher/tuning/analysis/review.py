@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-FACTORS = ("similarity", "success", "headroom")
+from dispatcher.tuning.decisions.composite import FACTORS
+
 ENOUGH = 0.10
 """How far ahead the winner should be in similarity; an analyst's rule of thumb, not the dispatcher's."""
 

@@ -13,6 +13,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 
 from dispatcher.identifiers import AgentId, Capability, RequestId
@@ -22,10 +23,10 @@ from dispatcher.routing.rules import RoutingRules
 from dispatcher.tuning.analysis.simulated import Condition, Said, condition, said, status_of
 from dispatcher.tuning.basis.dataset import Dataset, read_dataset
 from dispatcher.tuning.basis.fleet import ENVIRONMENT, MAX_LOAD, Fleet, fleet
-from dispatcher.tuning.basis.product import Product, Registry, encoding, packaged, register
+from dispatcher.tuning.basis.product import FreshRegistry, encoding, packaged, register
 from dispatcher.tuning.basis.rows import RequestRow
 from dispatcher.tuning.decisions.decision_log import Entry, entry_line
-from dispatcher.tuning.decisions.replay import Stored
+from dispatcher.tuning.decisions.replay import StoredDecision
 from dispatcher.tuning.evaluation.busy import CALLS, Outcomes
 
 SEED = 20250106
@@ -40,12 +41,30 @@ REPLICAS = (2, 3)
 DECIMALS = 5
 
 
+class Seconds:
+    """Implements `dispatcher.clock.Clock`: a second passes at each look.
+
+    So what routing remembers of agents for a moment is gone at the next message, and weeks are alike.
+    """
+
+    def __init__(self) -> None:
+        self._seconds = count()
+
+    def monotonic(self) -> float:
+        """One second more than the last time."""
+        return float(next(self._seconds))
+
+    async def sleep(self, seconds: float) -> None:
+        """Return at once."""
+        del seconds
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Week:
     """Everything that a simulated week is drawn from; `chance` is consumed."""
 
     dataset: Dataset
-    registry: Registry
+    registry: FreshRegistry
     chance: random.Random
     count: int = MESSAGES
 
@@ -77,14 +96,14 @@ def _next_row(week: Week) -> RequestRow:
     return week.chance.choice(rows)
 
 
-def _agents(registry: Registry) -> Mapping[AgentId, Capability]:
+def _agents(registry: FreshRegistry) -> Mapping[AgentId, Capability]:
     """The one capability of each agent."""
     return {
         agent.agent_id: Capability(agent.declaration.capabilities[0].name) for agent in registry.view.agents()
     }
 
 
-def _apply(registry: Registry, states: Mapping[tuple[AgentId, Capability], Condition]) -> None:
+def _apply(registry: FreshRegistry, states: Mapping[tuple[AgentId, Capability], Condition]) -> None:
     registry.view.set_open({agent: round(one.load * MAX_LOAD) for (agent, _), one in states.items()})
     registry.view.seed_outcomes(
         Outcomes(agent, capability, one.success * CALLS, (1 - one.success) * CALLS)
@@ -98,7 +117,7 @@ def _entry(week: Week, row: RequestRow, decision: Decision, at: tuple[str, int, 
     is_alone = row in week.dataset.requests
     judged = said(decision, row.wanted, week.chance) if is_alone else Said(None, None)
     return Entry(
-        stored=Stored(
+        stored=StoredDecision(
             request_id=RequestId(request_id),
             position=position,
             recorded_ms=round(MONDAY.timestamp() * 1000) + time,
@@ -137,7 +156,7 @@ def _rounded_candidate(one: Candidate) -> Candidate:
 
 async def _write(folder: Path) -> None:
     dataset = read_dataset(folder)
-    product: Product = packaged(RoutingRules(neighbours_kept=NEIGHBOURS))
+    product = replace(packaged(RoutingRules(neighbours_kept=NEIGHBOURS)), clock=Seconds())
     with encoding(product, 4 * MESSAGES) as encoder:
         registry = await register(product, encoder, sample_fleet(dataset))
         chance = random.Random(SEED)  # noqa: S311 - draws samples, keeps no secret

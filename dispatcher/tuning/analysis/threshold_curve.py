@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dispatcher.routing.curve import Curve
-from dispatcher.tuning.basis.metrics import Figure, bootstrapped, mean, share
-from dispatcher.tuning.evaluation.verdict import Verdict, split
+from dispatcher.routing.calibration import Calibration
+from dispatcher.tuning.basis.metrics import Figure, any_share, bootstrapped, mean, share
+from dispatcher.tuning.evaluation.routed import RoutedRow, split
 
+FOLDS = 5
 ANYTHING = -math.inf
 """A scope floor that refuses nothing."""
 
@@ -22,15 +23,29 @@ ANYTHING = -math.inf
 class Point:
     """One floor. `precision` is of what it accepts, None where that is nothing.
 
-    `recall` is the share of requests inside that are accepted with the right winner; `refused` the share
-    of those outside; `cost` the mean cost of a request, in units of one wrong acceptance.
+    `recall` is the share of requests inside that are accepted with the right winner, `refused` the share
+    of those outside, each None where there are none; `cost` the mean cost of a request, in units of one
+    wrong acceptance, 0 where nothing is asked.
     """
 
     floor: float
     precision: Figure | None
-    recall: Figure
-    refused: Figure
+    recall: Figure | None
+    refused: Figure | None
     cost: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FloorTrial:
+    """What choosing the cheapest floor is worth, on rows that it was not chosen on.
+
+    `floors` are those chosen without each fold, `cost` the mean cost of a request at the one chosen without
+    its own fold, `saved` how much less that is than at the floor in force.
+    """
+
+    floors: tuple[float, ...]
+    cost: float
+    saved: Figure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,33 +59,53 @@ class Bin:
 
 
 def threshold_curve(
-    verdicts: Sequence[Verdict],
+    routed: Sequence[RoutedRow],
     floors: Iterable[float],
     *,
     own_cost: float,
     scope_floor: float = ANYTHING,
 ) -> list[Point]:
-    """One point for each floor on similarity, beside the scope floor; some rows must be inside, some outside.
+    """One point for each floor on similarity, beside the scope floor.
 
     `own_cost` is what refusing a request costs that would have gone right.
     """
-    return [_point(verdicts, floor, scope_floor, own_cost) for floor in floors]
+    return [_point(routed, floor, scope_floor, own_cost) for floor in floors]
 
 
-def cost_difference(
-    verdicts: Sequence[Verdict], floors: tuple[float, float], own_cost: float, chance: np.random.Generator
-) -> Figure:
-    """How much more a request costs at the first floor on similarity than at the second, on average."""
-    first, second = (costs(verdicts, floor, own_cost) for floor in floors)
-    return bootstrapped(mean, chance, [one - other for one, other in zip(first, second, strict=True)])
+def try_choosing(
+    routed: Sequence[RoutedRow],
+    floors: Sequence[float],
+    *,
+    now: float,
+    own_cost: float,
+    chance: np.random.Generator,
+) -> FloorTrial | None:
+    """Choose the cheapest floor without a fifth of the rows and let that fifth judge it, five times.
+
+    A floor that is measured on the rows it was chosen on looks better than it is. The interval is that of
+    the mean over the rows, resampled. None of fewer than FOLDS rows.
+    """
+    if len(routed) < FOLDS:
+        return None
+    fold_of = chance.permutation(np.arange(len(routed)) % FOLDS).tolist()
+    chosen = tuple(
+        _cheapest_of([one for one, at in zip(routed, fold_of, strict=True) if at != fold], floors, own_cost)
+        for fold in range(FOLDS)
+    )
+    paid = [costs([one], chosen[at], own_cost)[0] for one, at in zip(routed, fold_of, strict=True)]
+    saved = [before - after for before, after in zip(costs(routed, now, own_cost), paid, strict=True)]
+    most = max(own_cost, 1.0)
+    return FloorTrial(
+        floors=chosen, cost=mean(paid), saved=bootstrapped(mean, chance, saved, within=(-most, most))
+    )
 
 
 def costs(
-    verdicts: Iterable[Verdict], floor: float, own_cost: float, scope_floor: float = ANYTHING
+    routed: Iterable[RoutedRow], floor: float, own_cost: float, scope_floor: float = ANYTHING
 ) -> list[float]:
     """What each request costs: 1 where it is accepted wrongly, `own_cost` where it is right and refused."""
     found = []
-    for one in verdicts:
+    for one in routed:
         is_accepted = _is_accepted(one, floor, scope_floor)
         if one.is_right:
             found.append(0.0 if is_accepted else own_cost)
@@ -96,16 +131,22 @@ def cost_behind(floor: float) -> float:
     return (1 - floor) / floor
 
 
-def score_at(curve: Curve, probability: float) -> float:
-    """The contrastive score at which a curve reaches a probability in (0, 1); its slope is above 0."""
+def score_at(calibration: Calibration, probability: float) -> float:
+    """The contrastive score from which similarity is at least a probability in (0, 1).
+
+    A registry without examples has no curve; similarity is 0 below its scope floor there, and 1 above.
+    """
+    curve = calibration.curve
+    if curve is None:
+        return calibration.floor
     return (math.log(probability / (1 - probability)) - curve.intercept) / curve.slope
 
 
-def reliability(verdicts: Sequence[Verdict], bins: int) -> list[Bin]:
+def reliability(routed: Sequence[RoutedRow], bins: int) -> list[Bin]:
     """How often the winner was right where similarity said so; bins are equally wide, empty ones left out."""
     found = []
     for at in range(bins):
-        inside = [one for one in verdicts if min(int(one.similarity * bins), bins - 1) == at]
+        inside = [one for one in routed if min(int(one.similarity * bins), bins - 1) == at]
         if inside:
             found.append(
                 Bin(
@@ -118,9 +159,9 @@ def reliability(verdicts: Sequence[Verdict], bins: int) -> list[Bin]:
     return found
 
 
-def kinds(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
+def kinds(routed: Iterable[RoutedRow]) -> dict[str, list[RoutedRow]]:
     """Requests with the right winner, with a wrong one, and those out of scope."""
-    inside, outside = split(verdicts)
+    inside, outside = split(routed)
     return {
         "right winner": [one for one in inside if one.is_right],
         "wrong winner": [one for one in inside if not one.is_right],
@@ -128,19 +169,23 @@ def kinds(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
     }
 
 
-def _point(verdicts: Sequence[Verdict], floor: float, scope_floor: float, own_cost: float) -> Point:
-    inside, outside = split(verdicts)
-    accepted = [one for one in verdicts if _is_accepted(one, floor, scope_floor)]
+def _point(routed: Sequence[RoutedRow], floor: float, scope_floor: float, own_cost: float) -> Point:
+    inside, outside = split(routed)
+    accepted = [one for one in routed if _is_accepted(one, floor, scope_floor)]
     right = sum(one.is_right for one in accepted)
     strangers = sum(not one.row.wanted for one in accepted)
     return Point(
         floor=floor,
-        precision=share(right, len(accepted)) if accepted else None,
-        recall=share(right, len(inside)),
-        refused=share(len(outside) - strangers, len(outside)),
-        cost=mean(costs(verdicts, floor, own_cost, scope_floor)),
+        precision=any_share(right, len(accepted)),
+        recall=any_share(right, len(inside)),
+        refused=any_share(len(outside) - strangers, len(outside)),
+        cost=mean(costs(routed, floor, own_cost, scope_floor)) if routed else 0.0,
     )
 
 
-def _is_accepted(one: Verdict, floor: float, scope_floor: float) -> bool:
+def _cheapest_of(routed: Sequence[RoutedRow], floors: Sequence[float], own_cost: float) -> float:
+    return cheapest(threshold_curve(routed, floors, own_cost=own_cost)).floor
+
+
+def _is_accepted(one: RoutedRow, floor: float, scope_floor: float) -> bool:
     return one.similarity >= floor and one.scope_score >= scope_floor

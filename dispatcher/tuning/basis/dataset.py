@@ -14,8 +14,9 @@ from dispatcher.tuning.basis.rows import (
     agent_rows,
     capability_names,
     renamed,
+    repeats,
     request_rows,
-    same_text,
+    unregistered_rows,
     with_examples,
 )
 
@@ -39,6 +40,16 @@ class Dataset:
     def examples(self) -> int:
         """Examples of all agents."""
         return sum(len(row.examples) for row in self.agents.values())
+
+    @property
+    def texts(self) -> int:
+        """Requests and messages."""
+        return len(self.requests) + len(self.messages)
+
+    @property
+    def repeated_texts(self) -> int:
+        """Requests that ask an earlier one's text, and messages that do; `rows.same_text` says which do."""
+        return repeats(self.requests) + repeats(self.messages)
 
     @property
     def shortened(self) -> int:
@@ -78,19 +89,12 @@ def read_dataset(folder: Path, *, agents: Path | None = None, examples: int | No
     )
 
 
-def unregistered(dataset: Dataset) -> tuple[Dataset, int]:
-    """The set without requests and messages whose text an agent registered, and how many these are.
-
-    What routing was made from shows nothing about it. Texts are the same as `rows.same_text` has it.
-    """
-    texts = (text for row in dataset.agents.values() for text in (*row.descriptions, *row.examples))
-    known = frozenset(map(same_text, texts))
+def unregistered(dataset: Dataset) -> Dataset:
+    """The set without requests and messages whose text an agent registered."""
     requests, messages = (
-        tuple(row for row in rows if same_text(row.text) not in known)
-        for rows in (dataset.requests, dataset.messages)
+        unregistered_rows(rows, dataset.agents) for rows in (dataset.requests, dataset.messages)
     )
-    count = len(dataset.requests) + len(dataset.messages) - len(requests) - len(messages)
-    return replace(dataset, requests=requests, messages=messages), count
+    return replace(dataset, requests=requests, messages=messages)
 
 
 def _requests(file: Path, files: dict[str, str], names: Mapping[str, Capability]) -> tuple[RequestRow, ...]:

@@ -14,10 +14,11 @@ from dispatcher.intents.decompose import RuleDecomposer
 from dispatcher.intents.segment import DecomposeRules
 from dispatcher.registry.view import LiveView
 from dispatcher.routing.batcher import BatchingEncoder
-from dispatcher.routing.catalogue import IndexFactory
 from dispatcher.routing.decision import Decision
 from dispatcher.routing.embedder import Embedder
+from dispatcher.routing.faiss_index import FaissIndex
 from dispatcher.routing.index import ExactIndex
+from dispatcher.routing.prototype_store import IndexFactory
 from dispatcher.routing.router import Query, Ranking, Router
 from dispatcher.routing.rules import RoutingRules
 from dispatcher.routing.use_encoder import UseEncoder
@@ -50,7 +51,7 @@ class AtNoon:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Registry:
+class FreshRegistry:
     """A registered fleet, ready to be asked."""
 
     fleet: Fleet
@@ -80,15 +81,24 @@ class Registry:
         return self.fleet.stands_for[capability]
 
 
-def packaged(rules: RoutingRules | None = None) -> Product:
-    """What a dispatcher without settings routes with: the packaged encoder, an exact index, the defaults."""
+def product_of(
+    embedder: Embedder, rules: RoutingRules, *, index: str = "exact", batch_size: int = 64
+) -> Product:
+    """What routes with this encoder and these rules; `index` is `exact` or `faiss`."""
+    is_faiss = index == "faiss"
     return Product(
-        embedder=UseEncoder(),
-        make_index=ExactIndex,
-        index=f"exact, numpy {version('numpy')}",
-        rules=rules or RoutingRules(),
+        embedder=embedder,
+        batch_size=batch_size,
+        make_index=FaissIndex if is_faiss else ExactIndex,
+        index=f"faiss-cpu {version('faiss-cpu')}" if is_faiss else f"exact, numpy {version('numpy')}",
+        rules=rules,
         clock=SystemClock(),
     )
+
+
+def packaged(rules: RoutingRules | None = None) -> Product:
+    """What a dispatcher without settings routes with: the packaged encoder, an exact index, the defaults."""
+    return product_of(UseEncoder(), rules or RoutingRules())
 
 
 @contextmanager
@@ -101,9 +111,8 @@ def encoding(product: Product, texts: int) -> Iterator[BatchingEncoder]:
         batching.close()
 
 
-async def register(product: Product, encoder: BatchingEncoder, fleet: Fleet) -> Registry:
-    """Register a fleet in a registry of its own."""
-    view = live_view(fleet.agents)
+async def synced_router(product: Product, encoder: BatchingEncoder, view: LiveView, version: int) -> Router:
+    """A router of its own that has followed what the view holds, as this version of the registry."""
     router = Router(
         encoder=encoder,
         directory=view,
@@ -111,14 +120,21 @@ async def register(product: Product, encoder: BatchingEncoder, fleet: Fleet) -> 
         rules=product.rules,
         clock=product.clock,
     )
-    await router.sync(view.agents(), view.version)
+    await router.sync(view.agents(), version)
+    return router
+
+
+async def register(product: Product, encoder: BatchingEncoder, fleet: Fleet) -> FreshRegistry:
+    """Register a fleet in a registry of its own."""
+    view = live_view(fleet.agents)
+    router = await synced_router(product, encoder, view, view.version)
     planner = Planner(
         decomposer=RuleDecomposer(DecomposeRules()),
         router=router,
         contracts=lambda: view.contracts,
         calendar=AtNoon(),
     )
-    return Registry(fleet=fleet, view=view, router=router, planner=planner)
+    return FreshRegistry(fleet=fleet, view=view, router=router, planner=planner)
 
 
 def _query(text: str, capability: Capability | None, similarity: float) -> Query:

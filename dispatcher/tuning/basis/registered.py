@@ -4,13 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dispatcher.protocol.declaration import CapabilityDeclaration
 from dispatcher.registry.agent import Agent
-
-MOST_DESCRIPTIONS = 4
-MOST_EXAMPLES = 20
-"""Limits of a declaration, which is what a row becomes again."""
+from dispatcher.tuning.basis.rows import MOST_DESCRIPTIONS, MOST_EXAMPLES
 
 
-def agent_rows(agents: Iterable[Agent]) -> list[dict[str, object]]:
+def exported_rows(agents: Iterable[Agent]) -> list[dict[str, object]]:
     """One row for each capability, by name: the texts of all agents that declare it, each once.
 
     The first ones, where they are more than one declaration may hold; see `texts_left_out`.

@@ -18,6 +18,7 @@ from dispatcher.routing.batcher import text_key
 LONGEST_NAME = 64
 LONGEST_SENTENCE = 500
 MOST_DESCRIPTIONS = 4
+MOST_EXAMPLES = 20
 """Limits of a declaration, see `dispatcher.protocol.declaration`."""
 UNKNOWN_LANGUAGE = "und"
 
@@ -97,6 +98,28 @@ def same_text(text: str) -> str:
     return text_key(text).casefold()
 
 
+def unregistered_rows(
+    rows: Iterable[RequestRow], *registries: Mapping[Capability, AgentRow]
+) -> tuple[RequestRow, ...]:
+    """The rows whose text no agent of any of these registries has as a description or example.
+
+    What routing was made from shows nothing about it. Texts are the same as `same_text` has it.
+    """
+    known = {
+        same_text(text)
+        for agents in registries
+        for agent in agents.values()
+        for text in (*agent.descriptions, *agent.examples)
+    }
+    return tuple(row for row in rows if same_text(row.text) not in known)
+
+
+def repeats(rows: Iterable[RequestRow]) -> int:
+    """How many of the rows have the text of an earlier one."""
+    keys = [same_text(row.text) for row in rows]
+    return len(keys) - len(set(keys))
+
+
 def capability_names(ids: Iterable[str]) -> dict[str, Capability]:
     """A capability name for each id: lowercased, what names can't hold replaced, no name twice."""
     names: dict[str, Capability] = {}
@@ -142,7 +165,7 @@ def _lines(text: str, file: str) -> Iterator[_Line]:
 
 def _agent_row(line: _Line) -> AgentRow:
     named = [name for name in line.values if name.startswith("desc_")]
-    described = [line.text(name) for name in named if line.values[name] not in {"", None}]
+    described = [line.text(name) for name in named if not _is_blank(line.values[name])]
     if not 1 <= len(described) <= MOST_DESCRIPTIONS:
         raise line.flaw(f"1 to {MOST_DESCRIPTIONS} descriptions ('desc_en', 'desc_zh', ...) are needed")
     examples = line.texts("examples")
@@ -152,6 +175,10 @@ def _agent_row(line: _Line) -> AgentRow:
         examples=_cut(examples),
         shortened=sum(len(text) > LONGEST_SENTENCE for text in (*described, *examples)),
     )
+
+
+def _is_blank(value: object) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def _request_row(line: _Line, names: Mapping[str, Capability]) -> RequestRow:

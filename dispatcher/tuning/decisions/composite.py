@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from dispatcher.dispatch.fallback import refused_by_floors, went_to_fallback
 from dispatcher.routing.decision import Candidate, Decision, Outcome, Rejection, Weights
 from dispatcher.routing.score import composite
-from dispatcher.tuning.basis.metrics import Figure, share
+from dispatcher.tuning.basis.metrics import Figure, any_share
 
 FACTORS = ("similarity", "success", "headroom")
 
@@ -24,20 +25,25 @@ class Loads:
     least: float
 
 
-def overturned(decisions: Iterable[Decision], weights: Weights) -> Figure:
+def outscored(decisions: Iterable[Decision], weights: Weights) -> Figure | None:
     """Of decisions that chose an agent: how often one that is less similar has a better composite.
 
-    Only agents of other capabilities are compared; so it is load or success that would overturn a match.
+    None where no decision did. Only agents of other capabilities are compared; so it is load or success
+    that would outweigh a match.
     """
     chosen = _selected(decisions)
-    return share(sum(_is_overturned(one, weights) for one in chosen), len(chosen))
+    return any_share(sum(_is_outscored(one, weights) for one in chosen), len(chosen))
 
 
-def admitted(decisions: Iterable[Decision], weights: Weights, floor: float) -> Figure:
-    """Of decisions that found a text out of scope: how often some composite reaches the floor."""
-    refused = [one for one in decisions if one.outcome is Outcome.OUT_OF_SCOPE and one.candidates]
-    scores = [_composite(_best(one, weights), weights) for one in refused]
-    return share(sum(score >= floor for score in scores), len(scores))
+def admitted(decisions: Iterable[Decision], weights: Weights, floor: float) -> Figure | None:
+    """Of decisions whose text the floors refused: how often some composite reaches the floor.
+
+    A missing grant refuses too, and is not meant; what a person got instead is. Where the fallback capability
+    got it, the candidates are not the text's. None where no decision is left.
+    """
+    refused = [one for one in decisions if refused_by_floors(one) and not went_to_fallback(one)]
+    scores = [_composite(_best(one, weights), weights) for one in refused if one.candidates]
+    return any_share(sum(score >= floor for score in scores), len(scores))
 
 
 def spreads(decisions: Iterable[Decision], weights: Weights) -> dict[str, list[float]]:
@@ -52,11 +58,11 @@ def spreads(decisions: Iterable[Decision], weights: Weights) -> dict[str, list[f
     return found
 
 
-def deciding(found: dict[str, list[float]]) -> dict[str, Figure]:
-    """By factor: the share of groups in which it is what differs most."""
+def deciding(found: dict[str, list[float]]) -> dict[str, Figure | None]:
+    """By factor: the share of groups in which it is what differs most; None where no group had a choice."""
     rows = list(zip(*(found[factor] for factor in FACTORS), strict=True))
     most = [FACTORS[row.index(max(row))] for row in rows]
-    return {factor: share(most.count(factor), len(most)) for factor in FACTORS}
+    return {factor: any_share(most.count(factor), len(most)) for factor in FACTORS}
 
 
 def group_loads(decisions: Iterable[Decision]) -> list[Loads]:
@@ -92,7 +98,7 @@ def _chosen(decision: Decision) -> Candidate:
     return next(one for one in decision.candidates if one.rejection is None)
 
 
-def _is_overturned(decision: Decision, weights: Weights) -> bool:
+def _is_outscored(decision: Decision, weights: Weights) -> bool:
     own = _chosen(decision)
     score = max(_composite(one, weights) for one in decision.candidates if one.capability == own.capability)
     return any(

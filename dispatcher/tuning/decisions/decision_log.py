@@ -14,14 +14,14 @@ from dispatcher.errors import ConfigurationError
 from dispatcher.identifiers import RequestId
 from dispatcher.routing.decision import Decision
 from dispatcher.routing.record import decision_document, read_decision
-from dispatcher.tuning.decisions.replay import Stored
+from dispatcher.tuning.decisions.replay import StoredDecision, of_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """A stored decision, how its task ended and what people said; see `store.history.Past`."""
 
-    stored: Stored
+    stored: StoredDecision
     language: str
     environment: str
     status: str | None
@@ -40,11 +40,11 @@ class Entry:
 
     @property
     def margin(self) -> float | None:
-        """How far the best cosine of the winning capability is above the next capability's."""
-        best: dict[str, float] = {}
-        for one in self.decision.candidates:
+        """How far the best cosine of the text's winning capability is above the next capability's."""
+        best, own_decision = dict[str, float](), of_text(self.decision)
+        for one in own_decision.candidates:
             best[one.capability] = max(one.cosine, best.get(one.capability, -1.0))
-        own = best.pop(self.decision.capability or "", None)
+        own = best.pop(own_decision.capability or "", None)
         return None if own is None or not best else own - max(best.values())
 
 
@@ -70,15 +70,16 @@ def read_entries(file: Path) -> Iterator[Entry]:
     try:
         with file.open("rb") as lines:
             for number, line in enumerate(lines, 1):
-                yield _entry(file, number, line)
+                yield read_entry(line, file, number)
     except OSError as error:
         raise ConfigurationError(f"{str(file)!r} can't be read: {error.strerror}") from None
 
 
-def _entry(file: Path, number: int, line: bytes) -> Entry:
+def read_entry(line: bytes | str, file: Path, number: int) -> Entry:
+    """The entry of one line of a file; raises ConfigurationError naming both."""
     try:
         row: Mapping[str, Any] = orjson.loads(line)
-        stored = Stored(
+        stored = StoredDecision(
             request_id=RequestId(row["request_id"]),
             position=row["position"],
             recorded_ms=row["recorded_ms"],

@@ -6,11 +6,11 @@ choice are worked out anew with the rules of `routing`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dispatcher.dispatch.fallback import BELOW_BAR, went_to_fallback
+from dispatcher.dispatch.fallback import BELOW_BAR, refused_by_floors, went_to_fallback
 from dispatcher.errors import ConfigurationError
 from dispatcher.identifiers import AgentId, Capability, RequestId
 from dispatcher.routing.calibration import Calibration
@@ -52,7 +52,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
+class StoredDecision:
     """One decision as it was recorded, for one intent of one request."""
 
     request_id: RequestId
@@ -63,11 +63,15 @@ class Stored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Who took an intent, or why nobody did; `success` and `load` are the chosen agent's, in [0, 1]."""
+    """Who took an intent, or why nobody did; `success` and `load` are the chosen agent's, in [0, 1].
+
+    `is_refused` says that no capability of the text's own was near enough, whoever got it then.
+    """
 
     outcome: Outcome
     reason: str
     capability: Capability | None
+    is_refused: bool = False
     agent_id: AgentId | None = None
     score: float | None = None
     success: float | None = None
@@ -85,31 +89,54 @@ class _Contender:
 def as_recorded(decision: Decision) -> Choice:
     """What was decided then."""
     chosen = next((one for one in decision.candidates if one.rejection is None), None)
-    return _choice(decision.outcome, decision.reason, decision.capability, chosen)
+    made = _choice(decision.outcome, decision.reason, decision.capability, chosen)
+    is_refused = decision.outcome is Outcome.OUT_OF_SCOPE or refused_by_floors(decision)
+    return replace(made, is_refused=is_refused)
 
 
 def decide_again(decision: Decision, terms: Terms) -> Choice:
     """What would have been decided under these terms.
 
     An agent that was not looked at because the intent was out of scope is taken to have been able. What
-    a person was asked about, what the fallback capability got, what no grant was there for and what fell
-    short of the bar for descriptions stays as it was.
+    no grant was there for and what fell short of the bar for descriptions stays as it was. So does what a
+    person was asked about, where the text is in scope, and what the fallback capability got, where it is not.
     """
-    group = [one for one in decision.candidates if one.rejection is not Rejection.OTHER_CAPABILITY]
+    own = of_text(decision)
+    group = [one for one in own.candidates if one.rejection is not Rejection.OTHER_CAPABILITY]
     if not group or _stays(decision):
         return as_recorded(decision)
-    if not _in_scope(decision, terms):
-        reason = Rejection.BELOW_SCOPE_FLOOR.value
-        is_with_people = decision.outcome is Outcome.HANDED_OFF
-        outcome = Outcome.HANDED_OFF if is_with_people else Outcome.OUT_OF_SCOPE
-        return _choice(outcome, reason, _winner(decision), None)
+    # Scope first, as routing has it: a text below the floor is nothing to ask back about.
+    if not _in_scope(own, terms):
+        return _refused(decision)
+    if decision.outcome is Outcome.CLARIFY:
+        return as_recorded(decision)
     able = [one for one in group if one.rejection not in RECORDED]
     if not able:
         # It was out of reach then, and is so now: the last step of the funnel that left one out.
         order = tuple(Rejection)
         reason = max((one.rejection for one in group if one.rejection), key=order.index).value
-        return _choice(Outcome.UNAVAILABLE, reason, _winner(decision), None)
-    return _pick(decision, able, terms)
+        return _choice(Outcome.UNAVAILABLE, reason, _winner(own), None)
+    return _pick(own, able, terms)
+
+
+def of_text(decision: Decision) -> Decision:
+    """The decision on the text itself: with its own candidates where the fallback capability got it."""
+    if not decision.own_candidates or decision.own_similarity is None:
+        return decision
+    return replace(
+        decision,
+        similarity=decision.own_similarity,
+        candidates=decision.own_candidates,
+        capability=decision.winner,
+        agent_id=None,
+        score=None,
+    )
+
+
+def without_candidates(one: StoredDecision) -> StoredDecision:
+    """What is left to be shown of it, in a hundredth of the memory."""
+    bare = replace(one.decision, candidates=(), own_candidates=(), left_out={}, options=())
+    return replace(one, decision=bare)
 
 
 def is_named(decision: Decision) -> bool:
@@ -125,8 +152,20 @@ def contrast(decision: Decision) -> float:
 
 
 def _stays(decision: Decision) -> bool:
-    is_kept = decision.reason in {Rejection.NOT_GRANTED.value, BELOW_BAR}
-    return is_kept or decision.outcome is Outcome.CLARIFY or went_to_fallback(decision)
+    if decision.reason in {Rejection.NOT_GRANTED.value, BELOW_BAR}:
+        return True
+    # Older decisions of the fallback capability did not keep what the text itself was near.
+    is_replayable = bool(decision.own_candidates) and refused_by_floors(decision)
+    return went_to_fallback(decision) and not is_replayable
+
+
+def _refused(decision: Decision) -> Choice:
+    if went_to_fallback(decision):
+        return as_recorded(decision)
+    is_with_people = decision.outcome is Outcome.HANDED_OFF
+    outcome = Outcome.HANDED_OFF if is_with_people else Outcome.OUT_OF_SCOPE
+    made = _choice(outcome, Rejection.BELOW_SCOPE_FLOOR.value, _winner(decision), None)
+    return replace(made, is_refused=True)
 
 
 def _winner(decision: Decision) -> Capability | None:
@@ -166,10 +205,20 @@ def _pick(decision: Decision, able: Sequence[Candidate], terms: Terms) -> Choice
     return _choice(Outcome.SELECTED, reason, record.capability, record)
 
 
+def _raised(decision: Decision, one: Candidate) -> float:
+    """What routing adds to the scores of the winner's agents (`routing.shortlist`)."""
+    winner = _winner(decision)
+    if one.capability != winner or Advice.CHOICE in decision.advice:
+        return 0.0
+    best = max(other.cosine for other in decision.candidates if other.capability == winner)
+    return max(decision.scope_score - (best - contrast(decision)), 0.0)
+
+
 def _contender(decision: Decision, one: Candidate, terms: Terms) -> _Contender:
     similarity = one.similarity
     if terms.calibration is not None and not is_named(decision):
-        similarity = float(terms.calibration.similarity(np.array([one.cosine - contrast(decision)]))[0])
+        score = one.cosine - contrast(decision) + _raised(decision, one)
+        similarity = float(terms.calibration.similarity(np.array([score]))[0])
     return _Contender(
         key=Key(one.capability, one.agent_id),
         score=composite(terms.weights, similarity, one.success, one.headroom),

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from dispatcher.routing.decision import Weights
 from dispatcher.tuning.decisions.comparison import Change, Compared, Comparison, compare
 from dispatcher.tuning.decisions.decision_log import Entry
-from dispatcher.tuning.decisions.replay import Stored, Terms
+from dispatcher.tuning.decisions.replay import StoredDecision, Terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,13 +30,13 @@ def share_out(similarity: float, success: float) -> Weights:
     return Weights(similarity=similarity, success=left * success, headroom=left * (1 - success))
 
 
-def trade_off(stored: Sequence[Stored], now: Terms, proposals: Iterable[Weights]) -> list[Tried]:
+def trade_off(stored: Sequence[StoredDecision], now: Terms, proposals: Iterable[Weights]) -> list[Tried]:
     """Each proposal's expectations; weights under which nobody would be chosen are left out."""
     found = []
     for weights in proposals:
-        made = compare(stored, now, replace(now, weights=weights))
+        made = compare(stored, now, replace(now, weights=weights), most_changed=0)
         if made.after.success is not None and made.after.load is not None:
-            changed = len(made.changed) / len(made.rows)
+            changed = made.different / made.decisions
             found.append(
                 Tried(weights=weights, success=made.after.success, load=made.after.load, changed=changed)
             )

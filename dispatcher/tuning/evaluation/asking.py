@@ -1,7 +1,7 @@
 """Asks a registry what a data set asks: in batches, or one by one against the clock."""
 
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,60 +11,60 @@ from dispatcher.identifiers import Capability
 from dispatcher.routing.router import Ranking
 from dispatcher.tuning.basis.dataset import Dataset
 from dispatcher.tuning.basis.metrics import bootstrapped, quantile
-from dispatcher.tuning.basis.product import Registry
+from dispatcher.tuning.basis.product import FreshRegistry
+from dispatcher.tuning.basis.ranked import rank_all, silent
 from dispatcher.tuning.basis.rows import RequestRow
-from dispatcher.tuning.evaluation.verdict import NO_MESSAGES, NO_REQUESTS, Figures, Verdict, missing
+from dispatcher.tuning.evaluation.routed import NO_MESSAGES, NO_REQUESTS, Bare, Figures, RoutedRow, missing
 
-BATCH = 64
-"""Texts that are ranked at a time."""
 TIMED = 200
 """Decisions of each kind that are timed, at most."""
 WARM = 5
 """Decisions before those; the first call of anything is slow."""
 NO_UNSEEN = "too few texts that are not registered as examples"
+NO_SPREAD = "no interval: all times that were taken are the same"
 
 Tell = Callable[[str, int, int], None]
 """Progress: what is being done, how many of it are done, of how many."""
 
 
-async def rank_all(
-    registry: Registry, rows: Sequence[RequestRow], tell: Callable[[int], None]
-) -> AsyncIterator[tuple[RequestRow, Ranking]]:
-    """Each row with its ranking, in order; `tell` hears how many are done."""
-    for start in range(0, len(rows), BATCH):
-        batch = rows[start : start + BATCH]
-        rankings = await registry.router.rank([row.text for row in batch])
-        for pair in zip(batch, rankings, strict=True):
-            yield pair
-        tell(start + len(batch))
+async def route_all(
+    registry: FreshRegistry, rows: Sequence[RequestRow], tell: Callable[[int], None] = silent
+) -> list[RoutedRow]:
+    """What routing makes of each row, in order; `tell` hears how many are done."""
+    return [routed_row(registry, row, found) async for row, found in rank_all(registry.router, rows, tell)]
 
 
-def verdict(registry: Registry, row: RequestRow, ranking: Ranking) -> Verdict:
-    """What is kept of a ranking; twins count as what they stand for."""
-    winner = ranking.winner
+def routed_row(registry: FreshRegistry, row: RequestRow, ranking: Ranking) -> RoutedRow:
+    """What is kept of a ranking; a second name of a capability is what it stands for."""
+    winner, calibration = ranking.winner, registry.router.calibration
     names = dict.fromkeys(registry.meant(one.capability) for one in ranking.capabilities[:6])
-    return Verdict(
+    twins = (pair for pair in calibration.twins if winner) if calibration else ()
+    return RoutedRow(
         row=row,
         best=tuple(names)[:3],
         similarity=winner.similarity if winner else 0.0,
         scope_score=ranking.scope_score,
         in_scope=ranking.in_scope,
+        twins=frozenset(
+            registry.meant(one) for pair in twins if winner and winner.capability in pair for one in pair
+        ),
     )
 
 
-async def found_in(
-    registry: Registry, rows: Sequence[RequestRow], tell: Callable[[int], None]
-) -> list[frozenset[Capability]]:
-    """The capabilities in each message that the product would give to agents, as the data set calls them."""
+async def intents_of(
+    registry: FreshRegistry, rows: Sequence[RequestRow], tell: Callable[[int], None] = silent
+) -> list[tuple[Capability | None, ...]]:
+    """What each intent of each message would be given to, as the data set calls it; None is nobody."""
     found = []
     for number, row in enumerate(rows, start=1):
         intents = (await registry.plan(row.text)).plan.intents
-        found.append(frozenset(registry.meant(one.capability) for one in intents if one.capability))
+        given = (one.capability for one in intents)
+        found.append(tuple(None if one is None else registry.meant(one) for one in given))
         tell(number)
     return found
 
 
-async def speed_figures(registry: Registry, dataset: Dataset, clock: Clock, seed: int) -> Figures:
+async def speed_figures(registry: FreshRegistry, unseen: Dataset, clock: Clock, seed: int) -> Figures:
     """Milliseconds of single decisions about texts that nobody encoded before; so it has to come first."""
     chance = random.Random(f"{seed} speed")  # noqa: S311 - draws samples, keeps no secret
 
@@ -74,16 +74,15 @@ async def speed_figures(registry: Registry, dataset: Dataset, clock: Clock, seed
     async def two(text: str) -> None:
         registry.decide_all(await registry.plan(text))
 
-    known = {text for row in dataset.agents.values() for text in (*row.descriptions, *row.examples)}
-    pairs = [row for row in dataset.messages if len(row.wanted) == 2]
-    singles = await _timed(one, _sample(dataset.requests, known, chance), clock)
-    doubles = await _timed(two, _sample(pairs, known, chance), clock)
+    pairs = [row for row in unseen.messages if len(row.wanted) == 2]
+    singles = await _timed(one, _drawn(unseen.requests, chance), clock)
+    doubles = await _timed(two, _drawn(pairs, chance), clock)
     spread = np.random.default_rng(seed)
-    return _speeds("ms", singles, dataset.requests, spread) | _speeds("ms_two", doubles, pairs, spread)
+    return _speeds("ms", singles, unseen.requests, spread) | _speeds("ms_two", doubles, pairs, spread)
 
 
-def _sample(rows: Iterable[RequestRow], known: set[str], chance: random.Random) -> list[str]:
-    texts = list(dict.fromkeys(row.text for row in rows if row.text not in known))
+def _drawn(rows: Iterable[RequestRow], chance: random.Random) -> list[str]:
+    texts = list(dict.fromkeys(row.text for row in rows))
     return chance.sample(texts, min(len(texts), TIMED + WARM))
 
 
@@ -103,5 +102,8 @@ def _speeds(
     if not taken:
         nothing = NO_REQUESTS if prefix == "ms" else NO_MESSAGES
         return missing(shares, NO_UNSEEN if rows else nothing)
-    found = {name: bootstrapped(partial(quantile, at=at), chance, taken) for name, at in shares.items()}
-    return Figures(found=found)
+    quantiles = {name: partial(quantile, at=at) for name, at in shares.items()}
+    if len(set(taken)) < 2:
+        bare = {name: Bare(statistic(taken), len(taken)) for name, statistic in quantiles.items()}
+        return missing(shares, NO_SPREAD) | Figures(bare=bare)
+    return Figures(found={name: bootstrapped(one, chance, taken) for name, one in quantiles.items()})

@@ -8,19 +8,23 @@ import numpy as np
 
 from dispatcher.identifiers import AgentId, Capability
 from dispatcher.registry.view import LiveView
+from dispatcher.routing.decision import Outcome
 from dispatcher.routing.router import Ranking
 from dispatcher.tuning.basis.fleet import MAX_LOAD
 from dispatcher.tuning.basis.metrics import bootstrapped, mean, share
-from dispatcher.tuning.basis.product import Registry
+from dispatcher.tuning.basis.product import FreshRegistry
 from dispatcher.tuning.basis.rows import RequestRow
-from dispatcher.tuning.evaluation.verdict import Figures, missing
+from dispatcher.tuning.evaluation.routed import Figures, missing
 
 REPLICAS = 3
 SUCCESS = (8.0, 2.0)
 """Parameters of the Beta distribution that success rates are drawn from: mean 0.8."""
 CALLS = 1e9
 """Weight of a drawn success rate; the prior of 20 calls is nothing beside it."""
-NAMES = ("overturned", "unavailable", "mean_load")
+NO_ACCEPTED = "no request inside was accepted"
+ALL_ASKED = "every accepted request inside is asked back"
+NOBODY_CHOSEN = "no accepted request inside got an agent"
+NO_RIGHT = "no request inside with a right winner got an agent"
 
 
 class Outcomes(NamedTuple):
@@ -32,18 +36,22 @@ class Outcomes(NamedTuple):
     failed: float
 
 
-class Choice(NamedTuple):
+class BusyChoice(NamedTuple):
     """Who was chosen for an accepted request: whether winner and chosen are of a capability asked for.
 
-    `load` is the chosen agent's, in [0, 1]; it and `stays_right` are None where nobody could take it.
+    `load` is the chosen agent's, in [0, 1]; it and `stays_right` are None where nobody could take it, or
+    where the person is asked which of several near capabilities is meant.
     """
 
     is_right: bool
     stays_right: bool | None
     load: float | None
+    is_asked_back: bool = False
 
 
-def choose(registry: Registry, ranking: Ranking, row: RequestRow, chance: random.Random) -> Choice | None:
+def choose(
+    registry: FreshRegistry, ranking: Ranking, row: RequestRow, chance: random.Random
+) -> BusyChoice | None:
     """Give all agents of the ranked capabilities a random state, then decide; None where refused."""
     winner = ranking.winner
     if winner is None or not ranking.in_scope:
@@ -52,25 +60,31 @@ def choose(registry: Registry, ranking: Ranking, row: RequestRow, chance: random
     decision = registry.decide(ranking)
     is_right = registry.meant(winner.capability) in row.wanted
     if decision.agent_id is None or decision.capability is None:
-        return Choice(is_right, None, None)
+        return BusyChoice(is_right, None, None, decision.outcome is Outcome.CLARIFY)
     load = registry.view.status(decision.agent_id).load
-    return Choice(is_right, registry.meant(decision.capability) in row.wanted, load)
+    return BusyChoice(is_right, registry.meant(decision.capability) in row.wanted, load)
 
 
-def busy_figures(choices: Sequence[Choice], chance: np.random.Generator) -> Figures:
-    """Of right winners: how many were overturned; of all: who found nobody; the chosen one's mean load."""
-    right = [one for one in choices if one.is_right]
-    loads = [one.load for one in choices if one.load is not None]
-    if not right or not loads:
-        return missing(NAMES, "no request inside was accepted with the right capability")
-    overturned = sum(one.stays_right is False for one in right)
-    return Figures(
-        found={
-            "overturned": share(overturned, len(right)),
-            "unavailable": share(sum(one.load is None for one in choices), len(choices)),
-            "mean_load": bootstrapped(mean, chance, loads),
-        }
-    )
+def busy_figures(choices: Sequence[BusyChoice], chance: np.random.Generator) -> Figures:
+    """Of accepted requests inside: who is asked back; of the others who found nobody, and the rest's choice.
+
+    Each figure stands by itself: what one can't be made of says nothing of the next.
+    """
+    if not choices:
+        return missing(("asked_back", "unavailable", "overturned", "mean_load"), NO_ACCEPTED)
+    decided = [one for one in choices if not one.is_asked_back]
+    loads = [one.load for one in decided if one.load is not None]
+    kept = [one.stays_right for one in decided if one.is_right and one.stays_right is not None]
+    figures = Figures(found={"asked_back": share(len(choices) - len(decided), len(choices))})
+    if not decided:
+        return figures | missing(("unavailable", "overturned", "mean_load"), ALL_ASKED)
+    figures |= Figures(found={"unavailable": share(len(decided) - len(loads), len(decided))})
+    if not loads:
+        return figures | missing(("overturned", "mean_load"), NOBODY_CHOSEN)
+    figures |= Figures(found={"mean_load": bootstrapped(mean, chance, loads)})
+    if not kept:
+        return figures | missing(("overturned",), NO_RIGHT)
+    return figures | Figures(found={"overturned": share(kept.count(False), len(kept))})
 
 
 def _draw_states(view: LiveView, capabilities: Iterable[Capability], chance: random.Random) -> None:

@@ -7,23 +7,23 @@ from dispatcher.tuning.basis.dataset import Dataset
 from dispatcher.tuning.basis.metrics import Figure
 from dispatcher.tuning.basis.product import Product
 from dispatcher.tuning.basis.versions import versions
-from dispatcher.tuning.evaluation.verdict import Figures
+from dispatcher.tuning.evaluation.routed import Bare, Figures
 
 
 def described(figures: Figures, names: Iterable[str]) -> dict[str, Any]:
     """Each figure by its name, null where it is left out; then intervals, counts and reasons."""
-    found = figures.found
-    names = tuple(names)
+    found, names = figures.found, tuple(names)
+    valued: Mapping[str, Figure | Bare] = {**figures.bare, **found}
     return {
-        **{name: rounded(found[name].value) if name in found else None for name in names},
+        **{name: rounded(valued[name].value) if name in valued else None for name in names},
         "intervals": {name: _interval(found[name]) for name in names if name in found},
-        "counts": {name: found[name].of for name in names if name in found},
+        "counts": {name: valued[name].of for name in names if name in valued},
         "left_out": dict(figures.left_out),
     }
 
 
-def provenance(dataset: Dataset, product: Product, seed: int) -> Mapping[str, Any]:
-    """What the result was made from and with."""
+def provenance(dataset: Dataset, unseen: Dataset, product: Product, seed: int) -> Mapping[str, Any]:
+    """What the result was made from and with; `unseen` is what of the set was asked."""
     return {
         "seed": seed,
         "agents": len(dataset.agents),
@@ -32,6 +32,8 @@ def provenance(dataset: Dataset, product: Product, seed: int) -> Mapping[str, An
         "messages": len(dataset.messages),
         "renamed": dict(dataset.renamed),
         "shortened": dataset.shortened,
+        "repeated_texts": unseen.repeated_texts,
+        "registered_texts": dataset.texts - unseen.texts,
         "versions": versions(product, dataset),
     }
 

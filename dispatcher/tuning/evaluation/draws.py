@@ -15,18 +15,21 @@ from dispatcher.tuning.basis.fleet import fleet
 from dispatcher.tuning.basis.metrics import bootstrapped, mean
 from dispatcher.tuning.basis.product import Product, encoding, register
 from dispatcher.tuning.basis.rows import RequestRow
-from dispatcher.tuning.evaluation.asking import Tell, rank_all, verdict
+from dispatcher.tuning.evaluation.asking import Tell, route_all
 from dispatcher.tuning.evaluation.document import described, provenance, rounded
-from dispatcher.tuning.evaluation.verdict import (
+from dispatcher.tuning.evaluation.routed import (
     NO_OUTSIDE,
+    Bare,
     Figures,
-    Verdict,
+    RoutedRow,
     lost_share,
     missing,
     right_share,
 )
 
 DRAWS = 30
+LEAST = 10
+"""Different registries, from which there is an interval: of fewer, it says nothing."""
 MOST_NEAR = 500
 """Requests for capabilities that are not registered, for each draw; more are sampled."""
 WORST: Mapping[str, Callable[[Sequence[float]], float]] = {"lost": max, "far": max, "near": max, "top1": min}
@@ -46,7 +49,7 @@ class DrawRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class DrawnRegistry:
     """One drawn registry's capabilities, and the requests that it is asked."""
 
     capabilities: tuple[Capability, ...]
@@ -64,14 +67,29 @@ Shares = Mapping[str, float]
 """Of one draw: `lost` and `top1` of requests inside, `far` and `near` accepted; not what it can't tell."""
 
 
-async def draw(dataset: Dataset, product: Product, rules: DrawRules, tell: Tell) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """What was drawn from a data set by which rules; `unseen` is the set without registered texts."""
+
+    dataset: Dataset
+    unseen: Dataset
+    rules: DrawRules
+    samples: Sequence[DrawnRegistry]
+
+    @property
+    def different(self) -> int:
+        """How many different registries are among those drawn."""
+        twins = self.rules.twins
+        drawn = [one.capabilities for one in self.samples]
+        return len({(frozenset(names), frozenset(names[:twins])) for names in drawn})
+
+
+async def measure(drawing: Drawing, product: Product, tell: Tell) -> dict[str, Any]:
     """Figures over all draws as one JSON document; see docs/tuning.md for what each means.
 
     With replicas or twins the same draws are measured without them too, for the differences.
-    Texts that are registered are not asked; `registered_texts` counts them.
-    Raises RequestError where the data set has fewer capabilities.
     """
-    samples = draw_samples(dataset, rules)
+    rules, dataset, samples = drawing.rules, drawing.dataset, drawing.samples
     texts = sum(len(sample.rows) for sample in samples) + 8 * len(dataset.agents)
     with encoding(product, texts) as encoder:
         measured = _Measured(dataset=dataset, product=product, encoder=encoder)
@@ -87,28 +105,35 @@ async def draw(dataset: Dataset, product: Product, rules: DrawRules, tell: Tell)
         "registry_size": rules.size,
         "replicas": rules.replicas,
         "twins": rules.twins,
-        **summary(changed or plain, plain, rules.seed),
+        "different_draws": drawing.different,
+        **summary(changed or plain, plain, drawing.different, rules.seed),
         "draws": [dict(one) for one in changed or plain],
-        **provenance(dataset, product, rules.seed),
-        "registered_texts": unregistered(dataset)[1],
+        **provenance(dataset, drawing.unseen, product, rules.seed),
     }
 
 
-def draw_samples(dataset: Dataset, rules: DrawRules) -> list[Sample]:
-    """The registries of all draws, each with at least one request inside."""
+def draw(dataset: Dataset, rules: DrawRules) -> Drawing:
+    """The registries of all draws, each with at least one request inside; registered texts are not asked.
+
+    Raises RequestError where the data set has fewer capabilities, or nothing to ask for one.
+    """
     if not 1 <= rules.size <= len(dataset.agents):
         sentence = f"the data set has {len(dataset.agents)} capabilities, not {rules.size}"
         raise RequestError(sentence, code="invalid_dataset")
-    dataset, _ = unregistered(dataset)
-    asked = sorted({one for row in dataset.requests if len(row.wanted) == 1 for one in row.wanted})
+    unseen = unregistered(dataset)
+    asked = sorted({one for row in unseen.requests if len(row.wanted) == 1 for one in row.wanted})
     if not asked:
         raise RequestError("the data set has no requests for one capability", code="invalid_dataset")
     chance = random.Random(f"{rules.seed} draws")  # noqa: S311 - draws samples, keeps no secret
-    return [_sample(dataset, asked, rules.size, chance) for _ in range(rules.draws)]
+    samples = [_sample(unseen, asked, rules.size, chance) for _ in range(rules.draws)]
+    return Drawing(dataset=dataset, unseen=unseen, rules=rules, samples=samples)
 
 
-def summary(shares: Sequence[Shares], plain: Sequence[Shares], seed: int) -> dict[str, Any]:
-    """Mean over the draws with its interval, the worst draw, and what replicas and twins changed."""
+def summary(shares: Sequence[Shares], plain: Sequence[Shares], different: int, seed: int) -> dict[str, Any]:
+    """Mean over the draws with its interval, the worst draw, and what replicas and twins changed.
+
+    Of fewer than LEAST different registries there is no interval.
+    """
     chance = np.random.default_rng(seed)
     figures, worst, changed = Figures(), {}, {}
     for name, pick in WORST.items():
@@ -117,10 +142,17 @@ def summary(shares: Sequence[Shares], plain: Sequence[Shares], seed: int) -> dic
             figures |= missing((name,), OUTSIDE[name])
             continue
         values = [one for one, _ in pairs]
-        figures |= Figures(found={name: bootstrapped(mean, chance, values)})
+        figures |= _of_draws(name, values, different, chance)
         worst[name] = rounded(pick(values))
         changed[name] = rounded(mean([one - other for one, other in pairs]))
     return {**described(figures, WORST), "worst": worst, "changed": changed}
+
+
+def _of_draws(name: str, values: Sequence[float], different: int, chance: np.random.Generator) -> Figures:
+    if different < LEAST:
+        reason = f"no interval: {different} different registries drawn, of {LEAST} needed"
+        return missing((name,), reason) | Figures(bare={name: Bare(mean(values), len(values))})
+    return Figures(found={name: bootstrapped(mean, chance, values)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,19 +163,18 @@ class _Measured:
     product: Product
     encoder: BatchingEncoder
 
-    async def shares(self, sample: Sample, rules: DrawRules) -> Shares:
+    async def shares(self, sample: DrawnRegistry, rules: DrawRules) -> Shares:
         """The shares of one draw, with these replicas and twins."""
         chosen = {one: self.dataset.agents[one] for one in sample.capabilities}
         fresh = fleet(chosen, replicas=rules.replicas, twins=rules.twins)
         registry = await register(self.product, self.encoder, fresh)
-        pairs = rank_all(registry, sample.rows, lambda _: None)
-        return shares_of(sample, [verdict(registry, row, ranking) async for row, ranking in pairs])
+        return shares_of(sample, await route_all(registry, sample.rows))
 
 
-def shares_of(sample: Sample, verdicts: Sequence[Verdict]) -> Shares:
-    """The shares of one draw; the verdicts are those of `sample.rows`."""
+def shares_of(sample: DrawnRegistry, routed: Sequence[RoutedRow]) -> Shares:
+    """The shares of one draw; `routed` are the `sample.rows` after routing."""
     ends = len(sample.inside), len(sample.inside) + len(sample.far)
-    inside, far, near = verdicts[: ends[0]], verdicts[ends[0] : ends[1]], verdicts[ends[1] :]
+    inside, far, near = routed[: ends[0]], routed[ends[0] : ends[1]], routed[ends[1] :]
     shares = {"lost": lost_share(inside).value, "top1": right_share(inside).value}
     accepted = {
         name: mean([one.in_scope for one in rows]) for name, rows in (("far", far), ("near", near)) if rows
@@ -151,14 +182,14 @@ def shares_of(sample: Sample, verdicts: Sequence[Verdict]) -> Shares:
     return {name: rounded(value) for name, value in (shares | accepted).items()}
 
 
-def _sample(dataset: Dataset, asked: Sequence[Capability], size: int, chance: random.Random) -> Sample:
+def _sample(dataset: Dataset, asked: Sequence[Capability], size: int, chance: random.Random) -> DrawnRegistry:
     """Capabilities that somebody asks for come first: a registry that nobody asks says nothing."""
     others = [one for one in dataset.agents if one not in set(asked)]
     drawn = chance.sample(list(asked), min(size, len(asked)))
     drawn += chance.sample(others, size - len(drawn))
     known = set(drawn)
     near = [row for row in dataset.requests if row.wanted and row.wanted.isdisjoint(known)]
-    return Sample(
+    return DrawnRegistry(
         capabilities=tuple(drawn),
         inside=tuple(row for row in dataset.requests if row.wanted and row.wanted <= known),
         far=tuple(row for row in dataset.requests if not row.wanted),

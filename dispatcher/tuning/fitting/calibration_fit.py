@@ -23,7 +23,6 @@ from dispatcher.routing.calibration import (
 )
 from dispatcher.routing.curve import Rows, fit_curve, join, scope_floor
 from dispatcher.routing.reference import Reference, inside_rows, outside_rows
-from dispatcher.tuning.basis.metrics import Figure, bootstrapped, calibration_error, share
 from dispatcher.tuning.fitting.calibration_rows import Scored
 
 FOLDS = 5
@@ -118,19 +117,6 @@ def judge(rows: Sequence[Scored], calibration: Calibration, similarity_floor: fl
         Judged(row=row, accepted=verdict, similarity=similarity)
         for row, verdict, similarity in zip(rows, accepted, similarities, strict=True)
     ]
-
-
-def figures(judged: Sequence[Judged], chance: np.random.Generator) -> Mapping[str, Figure]:
-    """As `dispatcher eval` has them; rows of both sides are needed."""
-    inside = [one for one in judged if one.row.wanted]
-    outside = [one for one in judged if not one.row.wanted]
-    pairs = [(one.similarity, float(one.row.is_right)) for one in judged]
-    return {
-        "top1": share(sum(one.row.is_right for one in inside), len(inside)),
-        "in_scope_lost": share(sum(not one.accepted for one in inside), len(inside)),
-        "oos_rejected": share(sum(not one.accepted for one in outside), len(outside)),
-        "ece": bootstrapped(calibration_error, chance, pairs),
-    }
 
 
 def _sides(rows: Sequence[Scored]) -> tuple[Rows, Rows]:

@@ -4,13 +4,17 @@
 
 Of each public set and size, sub-registries are drawn, with 3 or 5 examples per capability. Inside are
 their left-out examples; outside are the background utterances (two fifths of the weight) and requests
-of the other sets (three fifths). Sets and draws weigh the same. No set that refusal is reported on is read.
+of the other sets (three fifths). Sets and draws weigh the same.
+
+What is refused of the requests of these very sets, and the calibration error there, is therefore not of
+unseen data: `--without SET` makes the rows that such a figure is to be measured with (docs/tuning.md).
 """
 
+import argparse
 import json
 import random
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,10 +25,10 @@ import orjson
 from dispatcher.identifiers import AgentId, Capability
 from dispatcher.routing.background import background_texts, contrast_of
 from dispatcher.routing.calibration import heights, observe
-from dispatcher.routing.catalogue import arrange
 from dispatcher.routing.embedder import Embedder, Vectors
 from dispatcher.routing.leave_one_out import Registered
 from dispatcher.routing.prototype import DeclaredTexts, build_prototype
+from dispatcher.routing.prototype_store import arrange
 from dispatcher.routing.reference import BINS, LOW, WIDTH, histogram
 from dispatcher.routing.slots import Key
 from dispatcher.routing.use_encoder import UseEncoder
@@ -65,10 +69,11 @@ class Bench:
     """The vector of each text that an agent of any set declares."""
 
 
-def main(folder: Path) -> dict[str, Any]:
-    """The whole document; takes about a minute."""
+def main(folder: Path, without: Collection[str] = ()) -> dict[str, Any]:
+    """The whole document; takes about a minute. Nothing of the sets in `without` is read."""
     encoder = UseEncoder()
-    sets = {name: _read(folder / name) for name in SOURCES}
+    sources = {name: source for name, source in SOURCES.items() if name not in without}
+    sets = {name: _read(folder / name) for name in sources}
     bench = Bench(
         encoder=encoder,
         background=encoder.encode(background_texts()),
@@ -79,7 +84,7 @@ def main(folder: Path) -> dict[str, Any]:
     return {
         "encoder": encoder.encoder_id,
         "made_from": {
-            "sources": SOURCES,
+            "sources": sources,
             "draws_per_set_and_size": DRAWS,
             "examples_per_capability": EXAMPLES,
             "strangers_share_of_outside": STRANGERS_SHARE,
@@ -171,5 +176,14 @@ def _register(agents: Sequence[Row], examples: int, bench: Bench) -> Registered:
     return arrange(prototypes, bench.encoder.dimensions)
 
 
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m dispatcher.tuning.fitting.reference_rows")
+    parser.add_argument("folder", type=Path, metavar="DATA_FOLDER")
+    parser.add_argument("--without", action="append", default=[], choices=tuple(SOURCES), metavar="SET")
+    return parser.parse_args()
+
+
 if __name__ == "__main__":
-    sys.stdout.buffer.write(orjson.dumps(main(Path(sys.argv[1])), option=orjson.OPT_APPEND_NEWLINE))
+    given = _arguments()
+    made = main(given.folder, given.without)
+    sys.stdout.buffer.write(orjson.dumps(made, option=orjson.OPT_APPEND_NEWLINE))

@@ -15,7 +15,6 @@ from dispatcher.routing.rules import RoutingRules
 from dispatcher.store.calibrations import SqlCalibrations
 from dispatcher.store.engine import Database, open_engine
 from dispatcher.store.ledger import SqlLedger
-from dispatcher.store.schema import upgrade
 from tests.conformance.store.replicas import Replica
 from tests.routing.conftest import MemoryDirectory
 
@@ -29,9 +28,9 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def ledger_url(empty_url: str) -> str:
-    await upgrade(empty_url)
-    return empty_url
+def ledger_url(store_url: str) -> str:
+    """A database with the schema, of either kind."""
+    return store_url
 
 
 @pytest.fixture
@@ -48,10 +47,9 @@ async def ledger(database: Database) -> AsyncIterator[SqlLedger]:
 
 
 @pytest.fixture
-async def shared_postgres(postgres_url: str) -> str:
+def shared_postgres(upgraded_postgres_url: str) -> str:
     """A PostgreSQL database with the schema, for tests with several replicas."""
-    await upgrade(postgres_url)
-    return postgres_url
+    return upgraded_postgres_url
 
 
 @pytest.fixture

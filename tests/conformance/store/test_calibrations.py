@@ -234,6 +234,27 @@ async def test_one_of_a_later_form_stops_no_proposal_and_is_listed(
     assert (unreadable.state, unreadable.made_by, unreadable.held) == (state, DISPATCHER, False)
 
 
+@pytest.mark.parametrize("state", [State.IN_FORCE, State.SHADOW])
+async def test_one_of_a_later_form_can_be_retired_and_not_be_put_in_use(
+    store: SqlCalibrations, database: Database, state: State
+):
+    await store.propose(made())
+    await _change(store, 1, state)
+    await _make_unreadable(database, 1)
+
+    for used in (State.IN_FORCE, State.SHADOW):
+        with pytest.raises(RequestError) as refused:
+            await _change(store, 1, used)
+        assert refused.value.error_code == "not_readable"
+    before = await store.marks("e")
+    retired = await _change(store, 1, State.RETIRED)
+
+    assert before == (Mark(1, state, held=state is State.IN_FORCE),)
+    assert isinstance(retired, Unreadable)
+    assert (retired.state, retired.held, retired.changed_by) == (State.RETIRED, False, "admin")
+    assert await store.marks("e") == ()
+
+
 async def test_going_back_by_way_of_the_shadow_holds(store: SqlCalibrations):
     await store.supersede(None, own(3))
     await store.supersede(1, own(4))

@@ -3,10 +3,11 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
+import pytest
 from sqlalchemy import update
 
 from dispatcher.assembly.calibrating import Calibrating
-from dispatcher.errors import ConfigurationError
+from dispatcher.errors import ConfigurationError, RequestError
 from dispatcher.registry.agent import Agent
 from dispatcher.registry.repository import RegistrySnapshot
 from dispatcher.routing.background import contrast_digest
@@ -177,3 +178,28 @@ async def test_whatever_the_book_fails_at_the_registry_is_followed(one, caplog):
     assert ranking.registry_version == 1
     (told,) = [record for record in caplog.records if record.msg == "calibration.not_followed"]
     assert told.__dict__["why"] == "broken"
+
+
+async def test_a_change_that_is_stored_is_answered_whatever_the_book_fails_at(one, caplog):
+    number = await one.propose(LABELLED)
+    book = BrokenBook(one.store, one.router, contrast=contrast_digest())
+    calibrating = Calibrating(router=one.router, store=one.store, book=book)
+
+    changed = await calibrating.change(number, State.IN_FORCE, "root")
+
+    assert (changed.state, changed.changed_by) == (State.IN_FORCE, "root")
+    assert [record.msg for record in caplog.records] == ["calibration.not_followed"]
+
+
+async def test_what_can_not_be_read_is_said_to_be_so(one, database: Database):
+    number = await one.propose(LABELLED)
+    async with database.writing() as connection:
+        await connection.execute(update(calibrations).values(document={"form": 2}))
+    calibrating = Calibrating(router=one.router, store=one.store, book=one.book)
+
+    with pytest.raises(RequestError) as refused:
+        await calibrating.show(number)
+    retired = await calibrating.change(number, State.RETIRED, "root")
+
+    assert refused.value.error_code == "not_readable"
+    assert isinstance(retired, Unreadable)

@@ -4,18 +4,19 @@ import asyncio
 import json
 from dataclasses import replace
 
-from sqlalchemy import text
+from sqlalchemy import event, text
 
-from dispatcher.dispatch.lifecycle.ledger import Decide, Step
+from dispatcher.dispatch.lifecycle.ledger import Change, Decide, Offer, Step
 from dispatcher.dispatch.lifecycle.request import PartialRecord, RequestState
-from dispatcher.dispatch.lifecycle.session import MAX_TEXTS, Question, SessionChange
+from dispatcher.dispatch.lifecycle.session import MAX_TOPICS, Question, SessionChange
 from dispatcher.identifiers import CallerId, Capability
-from dispatcher.store.engine import Database
+from dispatcher.store.engine import Database, open_engine
 from dispatcher.store.ledger import SqlLedger
 from dispatcher.store.retention import forget, prune
 from dispatcher.store.sessions import write_sessions
 from tests.conformance.store.ledger_requests import CALLER, accepted, finish, offer_of, replica
 
+LIMIT_S = 5
 QUESTION = Question(
     capability=Capability("order.query"),
     text="我的订单到哪了",
@@ -48,7 +49,7 @@ async def test_what_a_step_remembers_is_there_for_the_next_request(ledger: SqlLe
     state = await accepted(ledger)
 
     await ledger.update(
-        state.request.request_id, remembering(change(update={"城市": "上海"}, questions=(QUESTION,)))
+        state.request.request_id, remembering(change(update={"城市": "上海"}, asked=(QUESTION,)))
     )
 
     session = await ledger.read_session(CALLER, "session-1")
@@ -58,17 +59,17 @@ async def test_what_a_step_remembers_is_there_for_the_next_request(ledger: SqlLe
     assert ended.request.finished_ms is not None
 
 
-async def test_what_was_said_is_there_for_the_next_request(ledger: SqlLedger):
-    said = [await accepted(ledger) for _ in range(MAX_TEXTS + 1)]
+async def test_topics_are_there_for_the_next_request(ledger: SqlLedger):
+    said = [await accepted(ledger) for _ in range(MAX_TOPICS + 1)]
 
     for number, state in enumerate(said):
-        await ledger.update(state.request.request_id, remembering(change(text=f"耳机“{number}”坏了\0")))
+        await ledger.update(state.request.request_id, remembering(change(topic=f"耳机“{number}”坏了\0")))
 
-    texts = (await ledger.read_session(CALLER, "session-1")).texts
-    assert texts == tuple(f"耳机“{number}”坏了\0" for number in range(1, MAX_TEXTS + 1))
+    topics = (await ledger.read_session(CALLER, "session-1")).topics
+    assert topics == tuple(f"耳机“{number}”坏了\0" for number in range(1, MAX_TOPICS + 1))
 
 
-async def test_a_session_of_an_earlier_release_has_no_texts_until_something_is_said(
+async def test_a_session_of_an_earlier_release_has_no_topics_until_one_is_named(
     database: Database, ledger: SqlLedger
 ):
     async with database.writing() as connection:
@@ -82,10 +83,10 @@ async def test_a_session_of_an_earlier_release_has_no_texts_until_something_is_s
 
     before = await ledger.read_session(CALLER, "session-1")
     state = await accepted(ledger)
-    await ledger.update(state.request.request_id, remembering(change(3, text="我的耳机坏了")))
+    await ledger.update(state.request.request_id, remembering(change(3, topic="我的耳机坏了")))
 
-    assert (before.version, before.texts) == (3, ())
-    assert (await ledger.read_session(CALLER, "session-1")).texts == ("我的耳机坏了",)
+    assert (before.version, before.topics) == (3, ())
+    assert (await ledger.read_session(CALLER, "session-1")).topics == ("我的耳机坏了",)
 
 
 async def test_sessions_of_other_callers_are_other_sessions(ledger: SqlLedger):
@@ -98,9 +99,7 @@ async def test_sessions_of_other_callers_are_other_sessions(ledger: SqlLedger):
 
 async def test_a_request_can_change_its_session_as_it_is_accepted(ledger: SqlLedger):
     offer = offer_of()
-    asking = replace(
-        offer, build=lambda now: replace(offer.build(now), session=change(questions=(QUESTION,)))
-    )
+    asking = replace(offer, build=lambda now: replace(offer.build(now), session=change(asked=(QUESTION,))))
 
     await ledger.accept(asking)
 
@@ -132,7 +131,7 @@ async def test_a_value_that_changed_since_it_was_seen_stays(ledger: SqlLedger):
 
 async def test_sessions_end_by_age_and_with_their_user(database: Database, ledger: SqlLedger):
     state = await accepted(ledger)
-    said = change(update={"city": "上海"}, text="我的耳机坏了")
+    said = change(update={"city": "上海"}, topic="我的耳机坏了")
     await ledger.update(state.request.request_id, remembering(said))
 
     kept = await prune(database, {"sessions": 1})
@@ -140,9 +139,79 @@ async def test_sessions_end_by_age_and_with_their_user(database: Database, ledge
     await forget(database, "user-1")
 
     assert kept == {"sessions": 0}
-    assert (still_there.version, still_there.texts) == (1, ("我的耳机坏了",))
+    assert (still_there.version, still_there.topics) == (1, ("我的耳机坏了",))
     left = await ledger.read_session(CALLER, "session-1")
-    assert (left.version, left.texts) == (0, ())
+    assert (left.version, left.topics) == (0, ())
+
+
+async def test_a_session_that_goes_to_another_user_keeps_nothing_that_would_have_to_be_forgotten(
+    database: Database, ledger: SqlLedger
+):
+    theirs = change(update={"city": "上海"}, topic="我的耳机坏了", asked=(QUESTION,))
+    async with database.writing() as connection:
+        await write_sessions(connection, [theirs, change(1, user_id="user-2", topic="查快递")])
+
+    await forget(database, "user-1")
+    kept = await ledger.read_session(CALLER, "session-1")
+    await forget(database, "user-2")
+
+    assert (kept.user_id, kept.context, kept.questions, kept.topics) == ("user-2", {}, (), ("查快递",))
+    assert (await ledger.read_session(CALLER, "session-1")).version == 0
+
+
+async def test_sessions_are_written_in_as_many_statements_as_one(database: Database, ledger: SqlLedger):
+    sessions = [change(session_id=f"session-{number}") for number in range(20)]
+    statements: list[str] = []
+    engine = database.writes.sync_engine
+    event.listen(engine, "before_cursor_execute", lambda *args: statements.append(str(args[2])))
+
+    async with database.writing() as connection:
+        await write_sessions(connection, [replace(one, topic=t) for t in ("one", "two") for one in sessions])
+
+    written = [text.split()[0] for text in statements if "sessions" in text]
+    found = [await ledger.read_session(CALLER, one.session_id) for one in sessions]
+    assert written == ["INSERT", "SELECT", "UPDATE"]
+    assert {(session.version, session.topics) for session in found} == {(2, ("one", "two"))}
+
+
+async def test_a_session_that_cannot_be_remembered_harms_no_request_and_no_other_session(ledger: SqlLedger):
+    def offered(session: SessionChange) -> Offer:
+        offer = offer_of()
+        return replace(offer, build=lambda now: replace(offer.build(now), session=session))
+
+    class Unforeseen:
+        """Nothing that a document could hold."""
+
+    async with asyncio.TaskGroup() as group:
+        bad = group.create_task(ledger.accept(offered(change(update={"city": Unforeseen()}))))
+        good = group.create_task(ledger.accept(offered(change(session_id="session-2", topic="查快递"))))
+
+    assert isinstance(bad.result(), Change)
+    assert isinstance(good.result(), Change)
+    assert (await ledger.read_session(CALLER, "session-1")).version == 0
+    assert (await ledger.read_session(CALLER, "session-2")).topics == ("查快递",)
+
+
+async def test_who_waits_for_a_session_holds_up_nobody_without_one(shared_postgres: str):
+    asking = offer_of()
+    with_session = replace(
+        asking, build=lambda now: replace(asking.build(now), session=change(topic="查快递"))
+    )
+    async with replica(shared_postgres) as ledger, open_engine(shared_postgres) as database:
+        async with (
+            asyncio.timeout(LIMIT_S),
+            asyncio.TaskGroup() as group,
+            database.writing() as connection,
+        ):
+            await write_sessions(connection, [change(update={"city": "上海"})])
+            waiting = group.create_task(ledger.accept(with_session))
+            others = [await ledger.accept(offer_of()) for _ in range(3)]
+            is_answered_early = waiting.done()
+        session = await ledger.read_session(CALLER, "session-1")
+
+    assert all(isinstance(other, Change) for other in others)
+    assert not is_answered_early
+    assert (session.values(), session.topics) == ({"city": "上海"}, ("查快递",))
 
 
 async def test_pieces_of_a_result_are_kept_once(ledger: SqlLedger):
@@ -171,7 +240,7 @@ async def test_a_question_with_options_reads_back_and_one_without_is_stored_as_b
 ):
     which = replace(QUESTION, options=((Capability("order.query"), 0.9), (Capability("b"), 0.8)))
     async with database.writing() as connection:
-        await write_sessions(connection, [change(questions=(QUESTION, which))])
+        await write_sessions(connection, [change(asked=(QUESTION, which))])
 
     async with database.reading() as connection:
         stored = (await connection.execute(text("SELECT questions FROM sessions"))).scalar_one()

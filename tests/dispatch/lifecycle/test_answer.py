@@ -14,6 +14,7 @@ DONE = TaskStatus.COMPLETED
 OUT = TaskStatus.OUT_OF_SCOPE
 FAILED = TaskStatus.FAILED
 ASKS = TaskStatus.NEEDS_INPUT
+THEIRS = TaskStatus.HANDED_OFF
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,9 @@ ASKS = TaskStatus.NEEDS_INPUT
         ([DONE, FAILED], RequestStatus.PARTIAL),
         ([ASKS], RequestStatus.PARTIAL),
         ([FAILED, OUT], RequestStatus.FAILED),
+        ([OUT, THEIRS], RequestStatus.FALLBACK),
+        ([THEIRS, TaskStatus.UNAVAILABLE], RequestStatus.PARTIAL),
+        ([THEIRS, TaskStatus.SKIPPED], RequestStatus.PARTIAL),
         ([TaskStatus.UNAVAILABLE], RequestStatus.FAILED),
     ],
 )

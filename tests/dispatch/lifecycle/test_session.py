@@ -8,7 +8,7 @@ from dispatcher.dispatch.lifecycle.session import (
     MAX_CONTEXT_BYTES,
     MAX_KEYS,
     MAX_QUESTIONS,
-    MAX_TEXTS,
+    MAX_TOPICS,
     Question,
     Session,
     SessionChange,
@@ -101,52 +101,94 @@ def test_a_context_at_its_bound_can_still_be_emptied() -> None:
     assert len(apply(full, change(1, update={"0": None})).session.values()) == MAX_KEYS - 1
 
 
-def test_questions_are_replaced_or_left() -> None:
-    asked = apply(EMPTY, change(questions=(QUESTION,) * (MAX_QUESTIONS + 1))).session
+def test_of_questions_the_latest_are_remembered_until_they_are_closed() -> None:
+    asked = apply(EMPTY, change(asked=(QUESTION,) * (MAX_QUESTIONS + 1))).session
 
     assert len(asked.questions) == MAX_QUESTIONS
     assert apply(asked, change(1)).session.questions == asked.questions
-    assert apply(asked, change(1, questions=())).session.questions == ()
+    assert apply(asked, change(1, closed=asked.questions)).session.questions == ()
 
 
 def test_what_is_asked_last_comes_before_what_is_still_asked() -> None:
     new = replace(QUESTION, text="and this")
-    asked = apply(EMPTY, change(questions=(QUESTION,))).session
+    asked = apply(EMPTY, change(asked=(QUESTION,))).session
 
     assert apply(asked, change(1, asked=(new,))).session.questions == (new, QUESTION)
-    assert apply(asked, change(1, questions=(), asked=(new,))).session.questions == (new,)
-    full = apply(EMPTY, change(questions=(QUESTION,) * MAX_QUESTIONS)).session
+    assert apply(asked, change(1, closed=(QUESTION,), asked=(new,))).session.questions == (new,)
+    full = apply(EMPTY, change(asked=(QUESTION,) * MAX_QUESTIONS)).session
     assert apply(full, change(1, asked=(new,))).session.questions == (new, *full.questions[:-1])
 
 
-def test_of_what_was_said_the_latest_is_known() -> None:
+def test_a_question_is_closed_as_often_as_it_was_seen() -> None:
+    other = replace(QUESTION, text="the other")
+    asked = apply(EMPTY, change(asked=(QUESTION, other, QUESTION))).session
+
+    assert apply(asked, change(1, closed=(QUESTION,))).session.questions == (other, QUESTION)
+    assert apply(asked, change(1, closed=(QUESTION,) * 3)).session.questions == (other,)
+
+
+def answer_to(place: int, session: Session) -> SessionChange:
+    """What accepting a message does to the session that it was planned with."""
+    message = ChatMessage(message="A1", environment="production", session_id="s1", user_id="u1")
+    others = (*session.questions[:place], *session.questions[place + 1 :])
+    step = first_step(
+        replace(arrival(), message=message, session=session, still_asked=others), NOW, assigner()
+    )
+    assert step.session is not None
+    return step.session
+
+
+def test_of_answers_planned_side_by_side_each_closes_its_own_question_and_no_newer_one() -> None:
+    other, newer = replace(QUESTION, text="the other"), replace(QUESTION, text="asked meanwhile")
+    seen = apply(EMPTY, change(asked=(QUESTION, other))).session
+
+    session = apply(seen, change(1, asked=(newer,))).session
+    for answer in [answer_to(0, seen), answer_to(1, seen)]:
+        session = apply(session, answer).session
+
+    assert session.questions == (newer,)
+
+
+def test_of_topics_the_latest_are_known() -> None:
     session = EMPTY
-    for number in range(MAX_TEXTS + 1):
-        session = apply(session, change(session.version, text=str(number))).session
+    for number in range(MAX_TOPICS + 1):
+        session = apply(session, change(session.version, topic=str(number))).session
 
-    assert session.texts == tuple(str(number) for number in range(1, MAX_TEXTS + 1))
-    assert apply(session, change(update={"city": "上海"})).session.texts == session.texts
+    assert session.topics == tuple(str(number) for number in range(1, MAX_TOPICS + 1))
+    assert apply(session, change(update={"city": "上海"})).session.topics == session.topics
 
 
-@pytest.mark.parametrize(
-    ("users", "texts"),
-    [
-        (("a", "a"), ("one", "two")),
-        (("a", "b"), ("two",)),
-        (("a", None), ("one", "two")),
-        ((None, "b"), ("one", "two")),
-        ((None, None), ("one", "two")),
-    ],
-)
-def test_another_user_does_not_go_on_with_what_was_said(
-    users: tuple[str | None, str | None], texts: tuple[str, ...]
+SAID = change(update={"city": "上海"}, asked=(QUESTION,), topic="one")
+
+
+@pytest.mark.parametrize("users", [("a", "a"), ("a", None), (None, "b"), (None, None)])
+def test_a_session_goes_on_with_its_user_and_with_one_who_is_not_named(
+    users: tuple[str | None, str | None],
 ) -> None:
     first, second = users
-    session = apply(EMPTY, change(user_id=first, text="one")).session
+    session = apply(EMPTY, replace(SAID, user_id=first)).session
 
-    assert session.texts_for(second) == texts[:-1]
-    assert apply(session, change(1, user_id=second, text="two")).session.texts == texts
-    assert apply(session, change(1, user_id=second)).session.texts == texts[:-1]
+    assert session.found_by(second) is session
+    after = apply(session, change(1, user_id=second, topic="two")).session
+    assert (after.values(), after.questions, after.topics) == ({"city": "上海"}, (QUESTION,), ("one", "two"))
+    assert after.user_id == (second or first)
+
+
+def test_another_user_finds_and_leaves_nothing_of_the_one_before() -> None:
+    session = apply(EMPTY, replace(SAID, user_id="a")).session
+    newer = replace(QUESTION, text="the other's")
+
+    found = session.found_by("b")
+    after = apply(session, change(0, user_id="b", update={"city": "北京"}, asked=(newer,))).session
+
+    assert (found.version, found.values(), found.questions, found.topics) == (1, {}, (), ())
+    assert (after.version, after.values(), after.questions, after.topics) == (
+        2,
+        {"city": "北京"},
+        (newer,),
+        (),
+    )
+    assert after.user_id == "b"
 
 
 def test_missing_inputs_and_what_an_agent_asks_for_become_questions() -> None:
@@ -188,7 +230,7 @@ def test_a_request_that_ends_with_questions_leaves_them_to_its_session() -> None
     assert step.state.request.session_version == 3
     assert step.session is not None
     assert (step.session.seen_version, step.session.user_id) == (3, "u1")
-    assert step.session.questions == ()
+    assert step.session.closed == (QUESTION,)
     assert [q.fields for q in step.session.asked] == [("order_number",)]
 
 
@@ -201,7 +243,7 @@ def test_an_answer_leaves_the_other_questions() -> None:
     step = first_step(planned, NOW, assigner())
 
     assert step.session is not None
-    assert step.session.questions == (other,)
+    assert step.session.closed == (QUESTION,)
 
 
 def test_a_message_takes_the_questions_before_it_away() -> None:
@@ -211,13 +253,13 @@ def test_a_message_takes_the_questions_before_it_away() -> None:
     step = first_step(planned, NOW, assigner())
 
     assert step.session is not None
-    assert step.session.questions == ()
+    assert step.session.closed == (QUESTION,)
 
 
 def said(*intents: Intent, session: Session | None = EMPTY) -> str | None:
     message = ChatMessage(message="whatever", environment="production", session_id="s1")
     step = first_step(replace(arrival(*intents), message=message, session=session), NOW, assigner())
-    return step.session.text if step.session else None
+    return step.session.topic if step.session else None
 
 
 def test_a_message_leaves_what_it_asked_for_to_its_session() -> None:

@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from dispatcher.identifiers import Capability
-from dispatcher.tuning.analysis.example_gain import Gain, extended, gains, learnt, limited, strangers
+from dispatcher.tuning.analysis.example_gain import Gain, Learnt, extended, gains, learnt, limited, strangers
+from dispatcher.tuning.basis.metrics import share
 from dispatcher.tuning.basis.rows import AgentRow, RequestRow
-from dispatcher.tuning.evaluation.verdict import Verdict
+from dispatcher.tuning.evaluation.routed import RoutedRow
 
 A, B = Capability("a"), Capability("b")
 AGENTS = {
@@ -16,7 +17,7 @@ AGENTS = {
 
 def asked(text, won, *wanted, in_scope=True):
     row = RequestRow(text=text, language="en", wanted=frozenset(wanted))
-    return Verdict(row=row, best=(won,), similarity=0.5, scope_score=0.5, in_scope=in_scope)
+    return RoutedRow(row=row, best=(won,), similarity=0.5, scope_score=0.5, in_scope=in_scope)
 
 
 RIGHT, WRONG = asked("p", "a", "a"), asked("q", "b", "a")
@@ -35,8 +36,8 @@ def test_agents_get_fewer_or_more_examples():
 def test_a_run_is_right_or_refused_over_requests_inside():
     figures = learnt(3, BEFORE)
 
-    assert (figures.examples, figures.right.of) == (3, 3)
-    assert (figures.right.value, figures.lost.value) == (2 / 3, 1 / 3)
+    assert figures == Learnt(examples=3, right=share(2, 3), lost=share(1, 3))
+    assert learnt(0, [STRANGER]) == Learnt(examples=0, right=None, lost=None)
 
 
 def test_what_only_one_run_answers_is_repaired_or_broken():

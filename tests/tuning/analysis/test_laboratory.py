@@ -1,11 +1,14 @@
 """Runs that notebooks ask for, with the encoder that needs no model."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dispatcher.errors import ConfigurationError
+from dispatcher.identifiers import Capability
+from dispatcher.tuning.analysis.example_gain import extended
 from dispatcher.tuning.analysis.laboratory import laboratory, sample, sample_decisions
 from dispatcher.tuning.analysis.messages import Fate
 from dispatcher.tuning.basis.dataset import read_dataset
@@ -23,22 +26,49 @@ def dataset(tmp_path):
 
 async def test_requests_are_ranked_by_the_product(dataset):
     async with laboratory(product()) as lab:
-        verdicts = await lab.verdicts(dataset.agents, dataset.requests)
-        calibration = await lab.calibration(dataset.agents)
+        run = await lab.run(dataset.agents, dataset.requests)
 
-    assert [one.row for one in verdicts] == list(dataset.requests)
-    assert sum(one.is_right for one in verdicts) == 12
-    assert calibration is not None
-    assert calibration.kind == "self"
+    assert [one.row for one in run.routed] == list(dataset.requests)
+    assert sum(one.is_right for one in run.routed) == 12
+    assert run.calibration is not None
+    assert run.calibration.kind == "self"
+
+
+async def test_what_a_registry_holds_is_not_asked_of_it(dataset):
+    known = replace(dataset.requests[0], text="ORDER status")
+    async with laboratory(product()) as lab:
+        routed = await lab.routed(dataset.agents, [known, *dataset.requests])
+
+    assert known not in [one.row for one in routed]
+    assert len(routed) == len(dataset.requests)
+
+
+async def test_runs_beside_each_other_are_of_what_neither_registry_holds(dataset):
+    added = dataset.requests[0].text
+    more = extended(dataset.agents, {Capability("order"): [added]})
+    async with laboratory(product()) as lab:
+        before, after = await lab.beside([dataset.agents, more], dataset.requests)
+
+    assert [one.row for one in before] == [one.row for one in after] == list(dataset.requests[1:])
+
+
+async def test_a_learning_curve_never_asks_what_its_last_point_knows(dataset):
+    known = [replace(dataset.requests[0], text=WORDS["Order"][3])]
+    async with laboratory(product()) as lab:
+        none, four = await lab.learning_curve(dataset.agents, [*dataset.requests, *known], (0, 4))
+
+    assert none.right is not None
+    assert four.right is not None
+    assert none.right.of == four.right.of == 12
 
 
 async def test_each_example_is_asked_once_while_it_is_not_registered(dataset):
     recording = Recording()
     async with laboratory(product(recording)) as lab:
-        verdicts = await lab.left_out(dataset.agents)
+        routed = await lab.left_out(dataset.agents)
 
-    assert sorted(one.row.text for one in verdicts) == sorted(sum(WORDS.values(), ()))
-    assert all(one.similarity < 1 for one in verdicts)
+    assert sorted(one.row.text for one in routed) == sorted(sum(WORDS.values(), ()))
+    assert all(one.similarity < 1 for one in routed)
     texts = [text for batch in recording.batches for text in batch]
     assert len(texts) == len(set(texts)), "a text was encoded twice"
 
@@ -48,6 +78,8 @@ async def test_a_learning_curve_has_a_point_for_each_number_of_examples(dataset)
         none, four = await lab.learning_curve(dataset.agents, dataset.requests, (0, 4))
 
     assert (none.examples, four.examples) == (0, 4)
+    assert none.lost is not None
+    assert four.lost is not None
     assert none.lost.value > four.lost.value == 0
 
 

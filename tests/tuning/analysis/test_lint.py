@@ -57,6 +57,37 @@ def test_a_text_that_two_declare_is_told_however_it_is_written():
     assert found({"track": more}) == {("order", "same_text"): "'order 17' is also track's"}
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Я показываю погоду", "Возврат денег за заказ"),
+        ("天気を教えます", "返金します"),
+        ("날씨를 알려요", "환불해 드려요"),
+        ("🌧", "💶"),
+    ],
+)
+def test_different_texts_of_any_script_are_not_the_same(one, other):
+    agents = {
+        name: AgentRow(source_id=name, descriptions=(text,), examples=(f"{name} p", f"{name} q", f"{name} r"))
+        for name, text in (("rain", one), ("money", other))
+    }
+
+    assert found(agents) == {}
+
+
+@pytest.mark.parametrize(
+    "texts", ["Я ищу заказ по его номеру|Я ищу заказ по его имени", "注文の状況を調べます|注文の状況を調べる"]
+)
+def test_boilerplate_is_found_in_any_script(texts):
+    first, second = texts.split("|")
+    agents = {
+        name: AgentRow(source_id=name, descriptions=(text,), examples=("p", "q", "r"))
+        for name, text in (("find", first), ("stock", second))
+    }
+
+    assert ("stock", "boilerplate") in found(agents)
+
+
 def test_a_description_made_of_others_phrases_is_boilerplate():
     more = AgentRow(
         source_id="stock",

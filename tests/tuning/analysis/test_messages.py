@@ -1,16 +1,17 @@
 """What became of messages of several wishes."""
 
+import numpy as np
 import pytest
 
 from dispatcher.tuning.analysis.messages import (
     Fate,
     Heard,
-    exact_share,
     fates,
+    figures,
     lost_wishes,
-    mean_f1,
     split_counts,
 )
+from dispatcher.tuning.basis.metrics import share
 from dispatcher.tuning.basis.rows import RequestRow
 
 
@@ -49,11 +50,13 @@ def test_wishes_are_laid_beside_intents():
     assert table.tolist() == [[2, 0], [0, 2]]
 
 
-def test_figures_are_over_all_messages():
-    some = [EXACT, heard("ab", "a")]
+def test_figures_are_those_of_eval_with_their_intervals():
+    found = figures([EXACT, heard("ab", "a")], np.random.default_rng(1)).found
 
-    assert exact_share(some).value == 0.5
-    assert mean_f1(some) == pytest.approx((1 + 2 / 3) / 2)
+    assert found["multi_exact"] == share(1, 2)
+    assert found["multi_f1"].value == pytest.approx((1 + 2 / 3) / 2)
+    assert found["multi_f1"].low < found["multi_f1"].value < found["multi_f1"].high
+    assert not figures([], np.random.default_rng(1)).found
 
 
 def test_wishes_without_a_task_are_counted():

@@ -6,7 +6,7 @@ import pytest
 from dispatcher.identifiers import Capability
 from dispatcher.tuning.analysis.overlap import confused, nearest_pairs, overlap, rounds
 from dispatcher.tuning.basis.rows import AgentRow, RequestRow
-from dispatcher.tuning.evaluation.verdict import Verdict
+from dispatcher.tuning.evaluation.routed import RoutedRow
 
 A, B, C = Capability("a"), Capability("b"), Capability("c")
 
@@ -17,7 +17,7 @@ def row(*examples):
 
 def won(wanted, *best):
     request = RequestRow(text="t", language="und", wanted=frozenset({wanted}))
-    return Verdict(row=request, best=best, similarity=0.5, scope_score=0.5, in_scope=True)
+    return RoutedRow(row=request, best=best, similarity=0.5, scope_score=0.5, in_scope=True)
 
 
 VERDICTS = [won("a", "a"), won("a", "b"), won("b", "b"), won("c", "c"), won("c")]
@@ -31,6 +31,21 @@ def test_each_round_leaves_out_one_example_of_each_capability_and_asks_it():
     assert [one.text for one in second.requests] == ["two"]
     assert second.agents[B].examples == ("three",)
     assert not list(rounds({}))
+
+
+def test_an_example_that_is_asked_is_registered_nowhere_and_nothing_is_asked_twice():
+    agents = {A: row("one", "ONE ", "two"), B: row("x", "One", "d"), C: row("D", "three")}
+
+    first, second = rounds(agents)
+
+    assert [one.text for one in first.requests] == ["one", "x", "three"], "'D' is a description"
+    assert {name: one.examples for name, one in first.agents.items()} == {
+        "a": ("two",),
+        "b": ("d",),
+        "c": ("D",),
+    }
+    assert [one.text for one in second.requests] == ["two", "One"]
+    assert second.agents[A].examples == ()
 
 
 def test_the_table_has_the_share_that_each_capability_wins():

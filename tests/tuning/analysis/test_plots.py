@@ -93,3 +93,43 @@ def test_nobody_gets_a_star_where_nobody_was_chosen():
 
     assert "chosen" not in legend(refused)
     assert "chosen" in legend(refused, refused | {"left out because": "chosen"})
+
+
+NOTHING = {
+    "no groups": lambda: histograms("t", {}, PLAIN, Y),
+    "empty groups": lambda: histograms("t", {"a": [], "b": []}, PLAIN, Y),
+    "no points": lambda: points("t", {"a": []}, X, Y),
+    "no reliability": lambda: reliability_plot("t", [], X, Y),
+    "no path": lambda: path("t", [], X, Y),
+    "no names": lambda: bars("t", [], {"one": []}, X),
+    "no series": lambda: bars("t", ["a"], {}, X),
+    "empty boxes": lambda: boxes("t", {"a": [], "b": []}, X),
+    "no columns": lambda: stacked("t", [], {"one": []}, Y),
+    "no candidates": lambda: score_bars("t", [], ["share"], X),
+    "no table": lambda: heat_map("t", np.zeros((0, 0)), [], [], "texts"),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_where_there_is_nothing_to_draw_a_chart_says_so(name):
+    chart = NOTHING[name]()
+
+    assert chart.png().startswith(b"\x89PNG")
+    assert "no data" in [text.get_text() for text in chart.figure.axes[0].texts]
+    assert chart.figure.axes[0].get_title(loc="left") == "t"
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: histograms("t", {"a": [], "b": [0.5]}, X, Y),
+        lambda: points("t", {"a": [], "b": [(0.0, 1.0, 0.5, 1.5)]}, X, Y),
+        lambda: boxes("t", {"a": [], "b": [0.1, 0.2]}, X),
+        lambda: lines("t", [], {"a": []}, X, Y),
+    ],
+)
+def test_one_empty_series_beside_others_is_drawn(draw):
+    chart = draw()
+
+    assert chart.png().startswith(b"\x89PNG")
+    assert not [text for text in chart.figure.axes[0].texts if text.get_text() == "no data"]

@@ -1,10 +1,11 @@
 """A simulated week is the product's own decisions, and the same every time."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
-from dispatcher.tuning.analysis.sample_week import MONDAY, WEEK_MS, Week, sample_fleet, sample_week
+from dispatcher.tuning.analysis.sample_week import MONDAY, WEEK_MS, Seconds, Week, sample_fleet, sample_week
 from dispatcher.tuning.basis.dataset import read_dataset
 from dispatcher.tuning.basis.product import encoding, register
 from dispatcher.tuning.decisions.comparison import compare
@@ -18,7 +19,7 @@ def dataset(tmp_path):
 
 
 async def week_of(dataset, seed=1):
-    used = product()
+    used = replace(product(), clock=Seconds())
     with encoding(used, 200) as encoder:
         registry = await register(used, encoder, sample_fleet(dataset))
         chance = random.Random(seed)

@@ -4,7 +4,7 @@ import pytest
 
 from dispatcher.errors import RequestError
 from dispatcher.identifiers import Capability
-from dispatcher.tuning.basis.dataset import read_dataset
+from dispatcher.tuning.basis.dataset import read_dataset, unregistered
 from tests.tuning.sets import agent, request, shop, write
 
 
@@ -59,3 +59,14 @@ def test_what_is_missing_or_unreadable_is_one_sentence(tmp_path):
     (tmp_path / "eval.jsonl").write_bytes(b"\xff\xfe")
     with pytest.raises(RequestError, match=r"eval\.jsonl' is not UTF-8"):
         read_dataset(tmp_path)
+
+
+def test_registered_and_repeated_texts_are_counted_apart(tmp_path):
+    rows = [request(text, "a") for text in ("hi", "Hi", "ho", "known")]
+    folder = write(tmp_path, agents=[agent("a", ["known"])], eval=rows, multi=[request("hi", "a")])
+
+    read = read_dataset(folder)
+    asked = unregistered(read)
+
+    assert (read.texts, asked.texts) == (5, 4)
+    assert asked.repeated_texts == 1, "a message is no request"

@@ -3,7 +3,7 @@ from dispatcher.protocol.declaration import CapabilityDeclaration, Declaration
 from dispatcher.registry.agent import Agent
 from dispatcher.tuning.basis.dataset import read_dataset
 from dispatcher.tuning.basis.fleet import fleet
-from dispatcher.tuning.basis.registered import agent_rows, texts_left_out
+from dispatcher.tuning.basis.registered import exported_rows, texts_left_out
 from tests.tuning.sets import request, write
 
 
@@ -21,7 +21,7 @@ def agent(name, *capabilities):
 
 
 def test_each_capability_has_the_texts_of_all_its_agents_once():
-    rows = agent_rows(
+    rows = exported_rows(
         [
             agent("b", ("refund", ["gives money back"], ["refund me", "money back"])),
             agent(
@@ -42,13 +42,13 @@ def test_each_capability_has_the_texts_of_all_its_agents_once():
 
 
 def test_no_more_descriptions_than_a_declaration_may_hold():
-    (row,) = agent_rows([agent(f"a{at}", ("refund", [f"words {at}"], [])) for at in range(6)])
+    (row,) = exported_rows([agent(f"a{at}", ("refund", [f"words {at}"], [])) for at in range(6)])
 
     assert [key for key in row if key.startswith("desc_")] == ["desc_1", "desc_2", "desc_3", "desc_4"]
 
 
 def test_nothing_registered_is_no_agents():
-    assert agent_rows([]) == []
+    assert exported_rows([]) == []
 
 
 def test_no_more_examples_either_and_what_is_left_out_is_counted():
@@ -57,7 +57,7 @@ def test_no_more_examples_either_and_what_is_left_out_is_counted():
         for name in "abc"
     ]
 
-    (row,) = agent_rows(many)
+    (row,) = exported_rows(many)
 
     assert row["examples"] == [*(f"a {at}" for at in range(11)), *(f"b {at}" for at in range(9))]
     assert texts_left_out(many) == 13
@@ -70,7 +70,7 @@ def test_what_several_agents_declare_can_be_registered_again(tmp_path):
         agent(name, ("refund", [f"by {name}"], [f"{name} {at}" for at in range(11)])) for name in "abcdef"
     ]
 
-    folder = write(tmp_path, agents=agent_rows(many), eval=[request("refund me", "refund")])
+    folder = write(tmp_path, agents=exported_rows(many), eval=[request("refund me", "refund")])
 
     (again,) = fleet(read_dataset(folder).agents).agents
     (declared,) = again.declaration.capabilities

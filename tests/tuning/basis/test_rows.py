@@ -12,7 +12,9 @@ from dispatcher.tuning.basis.rows import (
     agent_rows,
     capability_names,
     renamed,
+    repeats,
     request_rows,
+    unregistered_rows,
     with_examples,
 )
 from tests.tuning.sets import agent, request
@@ -25,7 +27,9 @@ def lines(*rows):
 
 
 def test_an_agent_has_its_descriptions_and_examples_without_empty_ones():
-    (row,) = agent_rows(lines(agent("Order", [" where is it ", ""], desc_zh=None, desc_fr="je fais")), "a")
+    (row,) = agent_rows(
+        lines(agent("Order", [" where is it ", ""], desc_zh=None, desc_de="  ", desc_fr="je fais")), "a"
+    )
 
     assert row == AgentRow(
         source_id="Order", descriptions=("I do Order", "je fais"), examples=("where is it",)
@@ -56,6 +60,8 @@ def test_texts_beyond_a_declarations_limit_are_cut_and_counted():
         (agent("a") | {"desc_en": ""}, "1 to 4 descriptions"),
         (agent("a") | {f"desc_{one}": "secret" for one in range(4)}, "1 to 4 descriptions"),
         (agent("a") | {"desc_en": 3}, "'desc_en' must be a text"),
+        (agent("a") | {"desc_en": ["secret"]}, "'desc_en' must be a text"),
+        (agent("a") | {"desc_en": " \t"}, "1 to 4 descriptions"),
         (agent("a") | {"examples": "secret"}, "'examples' must be a list of texts"),
         (agent("a") | {"examples": ["secret", 3]}, "'examples' must be a list of texts"),
         (agent("known"), "this 'id' is there twice"),
@@ -128,3 +134,24 @@ def test_examples_are_its_own_first_then_those_of_the_pool(limit, examples):
     chosen = with_examples(row, limit, ["b", "c"])
 
     assert (chosen.examples, chosen.descriptions, chosen.shortened) == (examples, ("d",), 1)
+
+
+def asked(*texts):
+    return [RequestRow(text=text, language="en", wanted=frozenset()) for text in texts]
+
+
+def test_rows_whose_text_any_of_several_registries_has_are_no_rows_to_ask():
+    one, other = (
+        {NAMES["Order"]: AgentRow(source_id="o", descriptions=("I do Order",), examples=(text,))}
+        for text in ("where is it", "has it left")
+    )
+    rows = asked("Where is  it", "has it left", "I DO ORDER", "is it here")
+
+    assert [row.text for row in unregistered_rows(rows, one)] == ["has it left", "is it here"]
+    assert [row.text for row in unregistered_rows(rows, one, other)] == ["is it here"]
+    assert unregistered_rows(rows) == tuple(rows)
+
+
+def test_a_text_that_came_before_repeats_it_however_it_is_written():
+    assert repeats(asked("hi", "HI ", "ho", "hi")) == 2
+    assert repeats([]) == 0

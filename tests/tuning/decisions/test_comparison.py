@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from dispatcher.routing.calibration import Calibration
 from dispatcher.routing.decision import Outcome, Rejection, Weights
 from dispatcher.tuning.decisions.comparison import Change, compare
 from dispatcher.tuning.decisions.replay import Terms
@@ -86,6 +87,70 @@ def test_what_people_took_was_refused_by_the_floors():
     compared = compare(stored(with_people), Terms(), Terms(similarity_floor=0.25))
 
     assert compared.counts == {Change.ACCEPTED: 1}
+
+
+def test_a_question_to_the_person_is_refused_where_the_text_is_below_the_floor():
+    asked = decision(
+        candidate(rejection=Rejection.AMBIGUOUS),
+        outcome=Outcome.CLARIFY,
+        reason=Rejection.AMBIGUOUS.value,
+        similarity=0.4,
+    )
+
+    assert compare(stored(asked), Terms(), Terms(similarity_floor=0.9)).counts == {Change.REFUSED: 1}
+    assert compare(stored(asked), Terms(), Terms(similarity_floor=0.38)).counts == {Change.SAME: 1}
+
+
+def test_what_the_fallback_capability_got_is_accepted_where_its_own_agent_would_get_it():
+    net = candidate("net", "ask.anything", similarity=1.0, cosine=0.0, success=0.5)
+    got = decision(
+        net,
+        reason="fallback",
+        capability="ask.anything",
+        similarity=1.0,
+        winner="refund",
+        contrast=0.2,
+        refused_for=BELOW.value,
+        own_similarity=0.3,
+        own_candidates=(candidate("low", rejection=BELOW, similarity=0.3, score=0.6),),
+    )
+    same_agent = replace(got, own_candidates=(candidate("net", rejection=BELOW, similarity=0.3),))
+
+    compared = compare(stored(got), Terms(), Terms(similarity_floor=0.25))
+
+    assert (compared.counts, compared.moves) == ({Change.ACCEPTED: 1}, {("net", "low"): 1})
+    assert compare(stored(got), Terms(), Terms(similarity_floor=0.35)).counts == {Change.SAME: 1}
+    assert compare(stored(same_agent), Terms(), Terms(similarity_floor=0.25)).counts == {Change.ACCEPTED: 1}
+
+
+def test_only_so_many_changed_rows_are_kept_and_all_are_counted():
+    moved, same = decision(BUSY_BUT_GOOD, IDLE), decision(BUSY_BUT_GOOD)
+    terms = Terms(), Terms(weights=HEADROOM)
+
+    whole = compare(stored(*[moved, same] * 3), *terms)
+    short = compare(stored(*[moved, same] * 3), *terms, most_changed=2)
+
+    assert [row.stored.request_id for row in short.rows] == ["r0", "r2"]
+    assert (short.decisions, short.different, len(whole.rows)) == (6, 3, 6)
+    assert (short.counts, short.moves, short.after) == (whole.counts, whole.moves, whole.after)
+
+
+def test_rows_do_not_hold_the_candidates():
+    (row,) = compare(stored(decision(BUSY_BUT_GOOD, IDLE, left_out={"hours": 3})), Terms(), Terms()).rows
+
+    assert (row.stored.request_id, row.stored.decision.text) == ("r0", "refund me")
+    assert (row.stored.decision.candidates, row.stored.decision.left_out) == ((), {})
+
+
+def test_decisions_of_another_encoder_are_counted_and_left_out():
+    named = decision(BUSY_BUT_GOOD, encoder_id="old", scope_score=0.0, scope_floor=0.0)
+    of_old = decision(BUSY_BUT_GOOD, encoder_id="old")
+    own = Calibration(encoder_id="e", registry_version=1, kind="labelled 7", floor=0.1, curve=None)
+
+    compared = compare(stored(of_old, decision(BUSY_BUT_GOOD), named), Terms(), Terms(calibration=own))
+
+    assert (compared.other_encoder, compared.decisions) == (1, 2)
+    assert compare(stored(of_old), Terms(), Terms()).other_encoder == 0
 
 
 def test_what_people_would_go_on_getting_is_the_same():

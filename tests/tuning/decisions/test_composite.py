@@ -1,14 +1,18 @@
 """What the composite score does among agents, and would do among capabilities."""
 
+from dataclasses import replace
+
 import pytest
 
 from dispatcher.routing.decision import Outcome, Rejection, Weights
+from dispatcher.tuning.basis.metrics import share
 from dispatcher.tuning.decisions.composite import (
+    FACTORS,
     admitted,
     deciding,
     group_loads,
     idle_score,
-    overturned,
+    outscored,
     spreads,
 )
 from tests.tuning.records import BUSY_BUT_GOOD, IDLE, candidate, decision
@@ -20,22 +24,22 @@ SIMILARITY_ONLY = Weights(similarity=1.0, success=0.0, headroom=0.0)
 
 
 def refused(*candidates):
-    return decision(*candidates, outcome=Outcome.OUT_OF_SCOPE)
+    return decision(*candidates, outcome=Outcome.OUT_OF_SCOPE, reason="below_scope_floor")
 
 
 def below(**factors):
     return candidate(rejection=Rejection.BELOW_SCOPE_FLOOR, **factors)
 
 
-def test_load_and_success_overturn_where_a_less_similar_agent_scores_better():
+def test_load_and_success_outweigh_where_a_less_similar_agent_scores_better():
     decisions = [decision(BUSY_BUT_GOOD, IDLE, FREE), decision(candidate(headroom=1.0), FREE)]
 
-    assert overturned(decisions, Weights()).value == 0.5
-    assert overturned(decisions, SIMILARITY_ONLY).value == 0
+    assert outscored(decisions, Weights()) == share(1, 2)
+    assert outscored(decisions, SIMILARITY_ONLY) == share(0, 2)
 
 
-def test_a_more_similar_neighbour_is_not_overturned_by_load():
-    assert overturned([decision(BUSY_BUT_GOOD, NEARER)], Weights()).value == 0
+def test_a_more_similar_neighbour_is_not_outscored_by_load():
+    assert outscored([decision(BUSY_BUT_GOOD, NEARER)], Weights()) == share(0, 1)
 
 
 def test_the_composite_floor_alone_lets_in_whom_somebody_idle_reaches_it_for():
@@ -43,8 +47,26 @@ def test_the_composite_floor_alone_lets_in_whom_somebody_idle_reaches_it_for():
 
     figure = admitted([idle, busy, refused(), decision(BUSY_BUT_GOOD)], Weights(), 0.35)
 
-    assert (figure.value, figure.of) == (0.5, 2)
+    assert figure == share(1, 2)
     assert idle_score(Weights(), 0.8) == pytest.approx(0.44)
+
+
+def test_what_the_floors_refused_counts_with_whom_a_person_got_but_not_what_a_missing_grant_did():
+    near = below(similarity=0.1, headroom=1.0)
+    with_people = replace(refused(near), outcome=Outcome.HANDED_OFF)
+    not_granted = replace(refused(near), reason="not_granted")
+    to_fallback = decision(candidate("last", "faq"), refused_for="below_scope_floor", reason="fallback")
+
+    assert admitted([with_people, not_granted, to_fallback], Weights(), 0.35) == share(1, 1)
+
+
+def test_of_no_decisions_there_is_no_figure():
+    alone = [decision(candidate()), decision(candidate())]
+
+    assert outscored([refused()], Weights()) is None
+    assert admitted(alone, Weights(), 0.35) is None
+    assert deciding(spreads(alone, Weights())) == dict.fromkeys(FACTORS)
+    assert group_loads(alone) == []
 
 
 def test_a_factor_differs_by_its_weight_and_only_able_agents_count():
@@ -60,11 +82,7 @@ def test_a_factor_differs_by_its_weight_and_only_able_agents_count():
 def test_what_differs_most_decides():
     shares = deciding({"similarity": [0.0, 0.0], "success": [0.1, 0.0], "headroom": [0.05, 0.2]})
 
-    assert {factor: figure.value for factor, figure in shares.items()} == {
-        "similarity": 0,
-        "success": 0.5,
-        "headroom": 0.5,
-    }
+    assert shares == {"similarity": share(0, 2), "success": share(1, 2), "headroom": share(1, 2)}
 
 
 def test_loads_are_those_of_the_group_that_had_a_choice():

@@ -25,6 +25,19 @@ def test_the_margin_is_to_the_best_other_capability():
     assert entry(decision()).margin is None
 
 
+def test_the_margin_is_that_of_the_text_itself_whoever_got_it():
+    made = decision(
+        candidate("net", "ask.anything", cosine=0.0),
+        capability="ask.anything",
+        winner="refund",
+        refused_for="below_scope_floor",
+        own_similarity=0.3,
+        own_candidates=(BUSY_BUT_GOOD._replace(rejection=Rejection.BELOW_SCOPE_FLOOR), NEXT),
+    )
+
+    assert entry(made).margin == pytest.approx(0.15)
+
+
 @pytest.mark.parametrize("line", [b"", b"[]", b"{}", b'{"request_id": "r1"', b'{"decision": 3}', b"null"])
 def test_a_line_that_is_no_decision_is_named(tmp_path, line):
     file = tmp_path / "decisions.jsonl"

@@ -160,6 +160,19 @@ def test_another_calibration_brings_its_own_floor_and_curve():
     )
 
 
+@pytest.mark.parametrize(("advice", "similarity"), [((), 0.5), (("choice",), 0.5 / (0.5 + 0.5 * 7.389056))])
+def test_the_winners_agents_are_on_the_scale_of_the_score_that_the_text_was_accepted_by(advice, similarity):
+    calibration = Calibration(
+        encoder_id="e", registry_version=2, kind="labelled", floor=0.1, curve=Curve(slope=10, intercept=-4)
+    )
+    other = candidate("b", "exchange", Rejection.OTHER_CAPABILITY, cosine=0.8)
+    made = decision(BUSY_BUT_GOOD, other, contrast=0.4, advice=advice)
+
+    again = decide_again(made, Terms(calibration=calibration))
+
+    assert again.score == pytest.approx(0.5 * similarity + 0.3 + 0.04)
+
+
 def test_a_capabilitys_own_floor_counts_for_what_it_won():
     calibration = Calibration(
         encoder_id="e",
@@ -249,6 +262,13 @@ def test_the_contrast_is_the_stored_one_where_the_best_candidate_was_cut():
         {"outcome": Outcome.HANDED_OFF, "reason": "below_semantic_bar"},
         {"outcome": Outcome.UNAVAILABLE, "reason": "offline", "refused_for": "below_scope_floor"},
         {"outcome": Outcome.CLARIFY, "reason": "ambiguous"},
+        {"reason": "fallback", "refused_for": "below_scope_floor", "own_similarity": 0.3},
+        {
+            "reason": "fallback",
+            "refused_for": "not_granted",
+            "own_similarity": 0.3,
+            "own_candidates": (candidate("b", rejection=Rejection.NOT_GRANTED),),
+        },
     ],
     ids=str,
 )
@@ -256,3 +276,23 @@ def test_what_no_term_decided_stays(given):
     made = decision(candidate("a", rejection=Rejection.BELOW_SCOPE_FLOOR), **given)
 
     assert decide_again(made, Terms(similarity_floor=0.0, scope_floor=0.0)) == as_recorded(made)
+
+
+def test_what_the_fallback_capability_got_is_decided_on_the_texts_own_candidates():
+    own = candidate("own", rejection=Rejection.BELOW_SCOPE_FLOOR, similarity=0.3, success=1.0)
+    made = decision(
+        candidate("net", "ask.anything", similarity=1.0),
+        reason="fallback",
+        capability="ask.anything",
+        similarity=1.0,
+        winner="refund",
+        refused_for=Rejection.BELOW_SCOPE_FLOOR.value,
+        own_similarity=0.3,
+        own_candidates=(own,),
+    )
+
+    accepted = decide_again(made, Terms(similarity_floor=0.25, composite_floor=0.25))
+
+    assert (accepted.agent_id, accepted.capability, accepted.is_refused) == ("own", "refund", False)
+    assert decide_again(made, Terms()) == as_recorded(made)
+    assert as_recorded(made).is_refused

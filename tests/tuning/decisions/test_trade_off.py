@@ -6,7 +6,7 @@ from dispatcher.identifiers import RequestId
 from dispatcher.routing.decision import Weights
 from dispatcher.tuning.decisions.comparison import Change, compare
 from dispatcher.tuning.decisions.decision_log import Entry
-from dispatcher.tuning.decisions.replay import Stored, Terms
+from dispatcher.tuning.decisions.replay import StoredDecision, Terms
 from dispatcher.tuning.decisions.terms import change_terms
 from dispatcher.tuning.decisions.trade_off import by_day, judged, share_out, shares_by_agent, trade_off
 from tests.tuning.records import BUSY_BUT_GOOD, IDLE, decision
@@ -17,7 +17,9 @@ NOW = Terms()
 
 def stored(position, *, day=0, **given):
     made = decision(BUSY_BUT_GOOD, IDLE, **given)
-    return Stored(request_id=RequestId("r"), position=position, recorded_ms=day * DAY_MS, decision=made)
+    return StoredDecision(
+        request_id=RequestId("r"), position=position, recorded_ms=day * DAY_MS, decision=made
+    )
 
 
 ONE, NEXT_DAY = stored(0), stored(1, day=1)

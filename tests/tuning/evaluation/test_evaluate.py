@@ -3,18 +3,34 @@
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from dispatcher.routing.rules import ClarifyRules
 from dispatcher.tuning.basis.dataset import read_dataset
-from dispatcher.tuning.basis.fleet import fleet
+from dispatcher.tuning.basis.fleet import StandingStill, fleet
+from dispatcher.tuning.basis.metrics import share
 from dispatcher.tuning.basis.product import encoding, register
 from dispatcher.tuning.basis.versions import code_version
-from dispatcher.tuning.evaluation.asking import NO_UNSEEN, WARM
-from dispatcher.tuning.evaluation.busy import REPLICAS, choose
+from dispatcher.tuning.evaluation.asking import NO_SPREAD, NO_UNSEEN, WARM
+from dispatcher.tuning.evaluation.busy import (
+    ALL_ASKED,
+    NO_ACCEPTED,
+    NO_RIGHT,
+    NOBODY_CHOSEN,
+    REPLICAS,
+    BusyChoice,
+    busy_figures,
+    choose,
+)
 from dispatcher.tuning.evaluation.evaluate import KEYS, evaluate
-from dispatcher.tuning.evaluation.verdict import NO_MESSAGES, NO_OUTSIDE, NO_REQUESTS
+from dispatcher.tuning.evaluation.routed import NO_MESSAGES, NO_OUTSIDE, NO_REQUESTS
 from tests.tuning.sets import ASKED, WORDS, Recording, Ticking, agent, product, request, shop, tell, write
 
+BACK = BusyChoice(is_right=True, stays_right=None, load=None, is_asked_back=True)
+NOBODY = BusyChoice(is_right=True, stays_right=None, load=None)
+WRONG = BusyChoice(is_right=False, stays_right=False, load=0.6)
+KEPT = BusyChoice(is_right=True, stays_right=True, load=0.2)
 SPEEDS = {"ms_p50", "ms_p95", "ms_two_p50", "ms_two_p95"}
 
 
@@ -125,6 +141,14 @@ async def test_messages_of_two_wishes_are_timed_as_a_whole(dataset):
     assert 0 < report["ms_p50"] < report["ms_two_p50"]
 
 
+async def test_times_that_are_all_the_same_have_no_interval(dataset):
+    report = await report_of(dataset, replace(product(), clock=StandingStill()))
+
+    assert (report["ms_p50"], report["counts"]["ms_p50"]) == (0, 16 - WARM)
+    assert report["left_out"]["ms_p50"] == NO_SPREAD
+    assert "ms_p50" not in report["intervals"]
+
+
 async def test_a_state_is_drawn_for_every_agent_of_the_ranked_capabilities(dataset):
     used = product()
     with encoding(used, 100) as encoder:
@@ -142,6 +166,71 @@ async def test_a_state_is_drawn_for_every_agent_of_the_ranked_capabilities(datas
     assert (choice.is_right, choice.stays_right) == (True, True)
     assert choice.load in loads
     assert refused is None
+
+
+async def test_repeated_texts_are_asked_again_and_counted(dataset):
+    again = replace(dataset.requests[0], text=dataset.requests[0].text.upper())
+
+    report = await report_of(replace(dataset, requests=(*dataset.requests, again)))
+
+    assert (report["repeated_texts"], report["counts"]["top1"]) == (1, 13)
+
+
+async def test_what_calibration_takes_for_one_thing_under_two_names_is_right_beside_top1(tmp_path):
+    texts = ["track my parcel please", "find my parcel", "where may my parcel be"]
+    both = ("parcel", "shipment")
+    folder = write(
+        tmp_path,
+        agents=[*(agent(name, texts) for name in both), agent("rain", ["will it rain"])],
+        eval=[request(f"please {text}", name) for text in texts for name in both],
+    )
+
+    report = await report_of(read_dataset(folder))
+
+    assert report["registry"]["twins"] == [["parcel", "shipment"]]
+    assert report["top1"] < report["top1_or_twin"] == 1
+
+
+async def test_a_person_who_is_asked_has_not_found_nobody(tmp_path):
+    near = {"left": "turn the left lamp on", "right": "turn the right lamp on"}
+    folder = write(
+        tmp_path,
+        agents=[agent(name, [text, f"{text} now", f"please {text}"]) for name, text in near.items()],
+        eval=[request("turn the lamp on", "left"), request("turn the left lamp on at once", "left")],
+    )
+    used = product()
+    asking = replace(used, rules=replace(used.rules, clarify=ClarifyRules(margin=0.9)))
+
+    report = await report_of(read_dataset(folder), asking)
+
+    assert report["asked_back"] > 0
+    assert report["unavailable"] in {0, None}
+
+
+@pytest.mark.parametrize(
+    ("choices", "reasons"),
+    [
+        ([], dict.fromkeys(("asked_back", "unavailable", "overturned", "mean_load"), NO_ACCEPTED)),
+        ([BACK], dict.fromkeys(("unavailable", "overturned", "mean_load"), ALL_ASKED)),
+        ([BACK, NOBODY], dict.fromkeys(("overturned", "mean_load"), NOBODY_CHOSEN)),
+        ([BACK, NOBODY, WRONG], {"overturned": NO_RIGHT}),
+        ([BACK, NOBODY, WRONG, KEPT], {}),
+    ],
+)
+def test_each_figure_under_load_is_left_out_for_its_own_reason(choices, reasons):
+    figures = busy_figures(choices, np.random.default_rng(0))
+
+    assert figures.left_out == reasons
+    assert set(figures.found) == {"asked_back", "unavailable", "overturned", "mean_load"} - set(reasons)
+
+
+def test_who_is_asked_counts_neither_as_unavailable_nor_as_overturned():
+    found = busy_figures([BACK, NOBODY, WRONG, KEPT], np.random.default_rng(0)).found
+
+    assert found["asked_back"] == share(1, 4)
+    assert found["unavailable"] == share(1, 3)
+    assert found["overturned"] == share(0, 1)
+    assert found["mean_load"].value == pytest.approx(0.4)
 
 
 async def test_registered_texts_are_not_asked_but_counted(dataset):

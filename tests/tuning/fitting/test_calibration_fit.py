@@ -7,8 +7,8 @@ import pytest
 
 from dispatcher.errors import RequestError
 from dispatcher.identifiers import Capability
-from dispatcher.routing.calibration import Calibration, Observed
-from dispatcher.routing.curve import Curve, Rows
+from dispatcher.routing.calibration import Observed
+from dispatcher.routing.curve import Rows
 from dispatcher.routing.reference import BINS, Reference, ReferenceSize
 from dispatcher.tuning.fitting.calibration_fit import (
     FOLDS,
@@ -17,12 +17,10 @@ from dispatcher.tuning.fitting.calibration_fit import (
     Ground,
     check_rows,
     cross_validate,
-    figures,
     fit_rows,
     judge,
 )
 from dispatcher.tuning.fitting.calibration_rows import Scored
-from dispatcher.tuning.fitting.fit_report import measured
 
 ORDER, REFUND = Capability("order.query"), Capability("refund.pay")
 
@@ -174,45 +172,3 @@ def test_a_floor_of_its_own_is_measured_in_every_fold_or_there_is_none(count, ac
     assert (REFUND in fit_rows(rows, GROUND, "labelled").floors) is (accepted == 0)
     strangers = [one for one in judged if one.row.winner == REFUND and not one.row.wanted]
     assert sum(one.accepted for one in strangers) == accepted
-
-
-def test_figures_are_what_eval_calls_them():
-    calibration = Calibration(
-        encoder_id="e", registry_version=1, kind="self", floor=0.5, curve=Curve(slope=0.0, intercept=0.0)
-    )
-    rows = [
-        scored(0.9, ORDER),
-        scored(0.9, REFUND),
-        scored(0.4, ORDER),
-        scored(0.9, ORDER),
-        scored(0.9, None),
-        scored(0.1, None),
-    ]
-
-    found = figures(judge(rows, calibration, 0.35), np.random.default_rng(CHANCE))
-
-    assert {name: one.value for name, one in found.items()} == pytest.approx(
-        {"top1": 0.75, "in_scope_lost": 0.25, "oos_rejected": 0.5, "ece": 0.0}
-    )
-    assert found["top1"].low < 0.75 < found["top1"].high
-    assert judge([], calibration, 0.35) == []
-
-
-def test_a_report_has_both_columns_and_repeats_with_its_seed():
-    own = Calibration(
-        encoder_id="e", registry_version=3, kind="self", floor=0.2, curve=Curve(slope=10.0, intercept=-3.0)
-    )
-    rows = _sample(300, 0.8, 0.5)
-    made = [
-        measured(rows, own=own, ground=GROUND, kind="labelled", seed=seed, left_out={"same text again": 2})
-        for seed in (1, 1, 2)
-    ]
-
-    assert made[0] == made[1]
-    before, after = made[0].figures["oos_rejected"]
-    assert before.value == 0.0
-    assert after.low > 0.5
-    assert made[0].document["rows"] == {"inside": 300, "outside": 300, "left_out": {"same text again": 2}}
-    assert made[0].document["figures"]["oos_rejected"]["self"]["of"] == 300
-    assert "300 texts in scope and 300 out of scope" in made[0].sentence
-    assert replace(made[0], left_out={}).sentence.endswith("left out: none")

@@ -3,12 +3,12 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dispatcher.identifiers import Capability
-from dispatcher.tuning.basis.metrics import Figure, auroc, bootstrapped, calibration_error, f1, mean, share
+from dispatcher.tuning.basis.metrics import Figure, auroc, bootstrapped, calibration_figure, f1, mean, share
 from dispatcher.tuning.basis.rows import RequestRow
 
 NO_REQUESTS = "no requests for one thing"
@@ -17,10 +17,11 @@ NO_MESSAGES = "no messages of several wishes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class RoutedRow:
     """One request's ranking: the best three capabilities as the data set calls them, best first.
 
-    `similarity` is the winner's, `scope_score` on the encoder's contrastive scale.
+    `similarity` is the winner's, `scope_score` on the encoder's contrastive scale. `twins` are what the
+    registry's calibration takes for the winner under another name.
     """
 
     row: RequestRow
@@ -28,6 +29,7 @@ class Verdict:
     similarity: float
     scope_score: float
     in_scope: bool
+    twins: frozenset[Capability] = frozenset()
 
     @property
     def is_right(self) -> bool:
@@ -35,20 +37,40 @@ class Verdict:
         return not self.row.wanted.isdisjoint(self.best[:1])
 
     @property
+    def is_right_or_twin(self) -> bool:
+        """Whether the winner or a twin of it is."""
+        return self.is_right or not self.row.wanted.isdisjoint(self.twins)
+
+    @property
     def is_near(self) -> bool:
         """Whether any of the best three is."""
         return not self.row.wanted.isdisjoint(self.best)
 
 
+class Bare(NamedTuple):
+    """A value whose interval can't be told, and how many observations it is of."""
+
+    value: float
+    of: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Figures by name; what the data can't give has its reason in `left_out` instead."""
+    """Figures by name; what the data can't give has its reason in `left_out` instead.
+
+    `bare` are values without an interval; `left_out` says why there is none.
+    """
 
     found: Mapping[str, Figure] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
+    bare: Mapping[str, Bare] = field(default_factory=dict)
 
     def __or__(self, other: "Figures") -> "Figures":
-        return Figures(found={**self.found, **other.found}, left_out={**self.left_out, **other.left_out})
+        return Figures(
+            found={**self.found, **other.found},
+            left_out={**self.left_out, **other.left_out},
+            bare={**self.bare, **other.bare},
+        )
 
 
 def missing(names: Iterable[str], reason: str) -> Figures:
@@ -56,26 +78,31 @@ def missing(names: Iterable[str], reason: str) -> Figures:
     return Figures(left_out=dict.fromkeys(names, reason))
 
 
-def ranked_figures(verdicts: Sequence[Verdict], chance: np.random.Generator) -> Figures:
+def ranked_figures(routed: Sequence[RoutedRow], chance: np.random.Generator) -> Figures:
     """Accuracy, refusal and calibration of requests for one thing, or for nothing that is registered."""
-    inside, outside = split(verdicts)
-    return _of_inside(inside) | _of_outside(inside, outside, chance) | _of_all(verdicts, inside, chance)
+    inside, outside = split(routed)
+    return _of_inside(inside) | _of_outside(inside, outside, chance) | _of_all(routed, inside, chance)
 
 
-def split(verdicts: Iterable[Verdict]) -> tuple[list[Verdict], list[Verdict]]:
+def split(routed: Iterable[RoutedRow]) -> tuple[list[RoutedRow], list[RoutedRow]]:
     """Those of requests inside, which ask for something registered, and those outside."""
-    rows = list(verdicts)
+    rows = list(routed)
     return [one for one in rows if one.row.wanted], [one for one in rows if not one.row.wanted]
 
 
-def lost_share(inside: Sequence[Verdict]) -> Figure:
-    """The share of requests inside that routing refuses."""
+def lost_share(inside: Sequence[RoutedRow]) -> Figure:
+    """The share of requests inside, at least one, that routing refuses."""
     return share(sum(not one.in_scope for one in inside), len(inside))
 
 
-def right_share(inside: Sequence[Verdict]) -> Figure:
-    """The share of requests inside whose winner is right."""
+def right_share(inside: Sequence[RoutedRow]) -> Figure:
+    """The share of requests inside, at least one, whose winner is right."""
     return share(sum(one.is_right for one in inside), len(inside))
+
+
+def served(intents: Iterable[Capability | None]) -> frozenset[Capability]:
+    """The capabilities that get a task."""
+    return frozenset(one for one in intents if one is not None)
 
 
 def message_figures(
@@ -90,11 +117,14 @@ def message_figures(
     return Figures(found={"multi_exact": exact, "multi_f1": bootstrapped(mean, chance, each)})
 
 
-def grouped(verdicts: Sequence[Verdict]) -> dict[str, dict[str, Any]]:
-    """Accuracy and loss by language and by capability; a request for several counts with each of them."""
-    inside, _ = split(verdicts)
-    by_language: defaultdict[str, list[Verdict]] = defaultdict(list)
-    by_agent: defaultdict[str, list[Verdict]] = defaultdict(list)
+def grouped(routed: Sequence[RoutedRow]) -> dict[str, dict[str, Any]]:
+    """Accuracy and loss by language and by capability, each with its interval.
+
+    A request for several capabilities counts with each of them.
+    """
+    inside, _ = split(routed)
+    by_language: defaultdict[str, list[RoutedRow]] = defaultdict(list)
+    by_agent: defaultdict[str, list[RoutedRow]] = defaultdict(list)
     for one in inside:
         by_language[one.row.language].append(one)
         for wanted in one.row.wanted:
@@ -102,26 +132,34 @@ def grouped(verdicts: Sequence[Verdict]) -> dict[str, dict[str, Any]]:
     return {"by_language": _described(by_language), "by_agent": _described(by_agent)}
 
 
-def confusions(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
+def confusions(routed: Iterable[RoutedRow]) -> list[dict[str, Any]]:
     """Which wrong capability wins instead of which, most frequent first."""
     counts = Counter(
         (" + ".join(sorted(one.row.wanted)), one.best[0])
-        for one in verdicts
+        for one in routed
         if one.row.wanted and one.best and not one.is_right
     )
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [{"wanted": wanted, "won": won, "count": count} for (wanted, won), count in ordered]
 
 
-def _of_inside(inside: Sequence[Verdict]) -> Figures:
+def _of_inside(inside: Sequence[RoutedRow]) -> Figures:
     if not inside:
-        return missing(("top1", "top3", "in_scope_lost"), NO_REQUESTS)
+        return missing(("top1", "top1_or_twin", "top3", "in_scope_lost"), NO_REQUESTS)
+    twin = share(sum(one.is_right_or_twin for one in inside), len(inside))
     near = share(sum(one.is_near for one in inside), len(inside))
-    return Figures(found={"top1": right_share(inside), "top3": near, "in_scope_lost": lost_share(inside)})
+    return Figures(
+        found={
+            "top1": right_share(inside),
+            "top1_or_twin": twin,
+            "top3": near,
+            "in_scope_lost": lost_share(inside),
+        }
+    )
 
 
 def _of_outside(
-    inside: Sequence[Verdict], outside: Sequence[Verdict], chance: np.random.Generator
+    inside: Sequence[RoutedRow], outside: Sequence[RoutedRow], chance: np.random.Generator
 ) -> Figures:
     if not outside:
         return missing(("oos_auroc", "oos_rejected"), NO_OUTSIDE)
@@ -132,22 +170,24 @@ def _of_outside(
     return rejected | Figures(found={"oos_auroc": bootstrapped(auroc, chance, *scores)})
 
 
-def _of_all(verdicts: Sequence[Verdict], inside: Sequence[Verdict], chance: np.random.Generator) -> Figures:
+def _of_all(routed: Sequence[RoutedRow], inside: Sequence[RoutedRow], chance: np.random.Generator) -> Figures:
     if not inside:
         return missing(("ece", "ece_in_scope"), NO_REQUESTS)
     errors = {
-        name: bootstrapped(calibration_error, chance, [(one.similarity, float(one.is_right)) for one in rows])
-        for name, rows in (("ece", verdicts), ("ece_in_scope", inside))
+        name: calibration_figure([(one.similarity, float(one.is_right)) for one in rows], chance)
+        for name, rows in (("ece", routed), ("ece_in_scope", inside))
     }
     return Figures(found=errors)
 
 
-def _described(groups: Mapping[str, Sequence[Verdict]]) -> dict[str, Any]:
+def _described(groups: Mapping[str, Sequence[RoutedRow]]) -> dict[str, Any]:
+    return {name: _group(rows) for name, rows in sorted(groups.items())}
+
+
+def _group(rows: Sequence[RoutedRow]) -> dict[str, Any]:
+    figures = {"top1": right_share(rows), "in_scope_lost": lost_share(rows)}
     return {
-        name: {
-            "of": len(rows),
-            "top1": round(right_share(rows).value, 4),
-            "in_scope_lost": round(lost_share(rows).value, 4),
-        }
-        for name, rows in sorted(groups.items())
+        "of": len(rows),
+        **{name: round(one.value, 4) for name, one in figures.items()},
+        "intervals": {name: [round(one.low, 4), round(one.high, 4)] for name, one in figures.items()},
     }

@@ -13,7 +13,7 @@ Rest = ParamSpec("Rest")
 Reading = TypeVar("Reading")
 
 
-class RecentTexts(Generic[Rest, Reading]):
+class RecentReadings(Generic[Rest, Reading]):
     """Asks `read` and remembers its answers, which must follow from the arguments alone.
 
     Nothing has to be forgotten then, the one used longest ago is dropped where there are too many.

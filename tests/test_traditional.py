@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dispatcher.intents.traditional import simplified
+from dispatcher.traditional import simplified
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What was said in a conversation, for messages that go on with it.
+"""The topics of a conversation, for messages that go on with it.
 
 Replicas of an earlier release make sessions without it and leave it as it is.
 """
@@ -13,8 +13,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    op.add_column("sessions", sa.Column("texts", sa.Text(), nullable=False, server_default="[]"))
+    op.add_column("sessions", sa.Column("topics", sa.Text(), nullable=False, server_default="[]"))
 
 
 def downgrade() -> None:
-    op.drop_column("sessions", "texts")
+    op.drop_column("sessions", "topics")

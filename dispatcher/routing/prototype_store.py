@@ -25,7 +25,7 @@ class Table:
     lexical: NDArray[np.float32]
 
 
-class Catalogue:
+class PrototypeStore:
     """Adding or removing a key touches nothing of the others."""
 
     def __init__(self, make_index: IndexFactory, encoder_id: str, dimensions: int) -> None:

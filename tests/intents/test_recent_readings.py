@@ -1,6 +1,6 @@
 import pytest
 
-from dispatcher.intents.recent_texts import LONGEST, RecentTexts
+from dispatcher.intents.recent_readings import LONGEST, RecentReadings
 
 
 class Reader:
@@ -20,20 +20,20 @@ def reader() -> Reader:
 
 
 def test_a_text_that_comes_again_is_not_read_again(reader):
-    recent = RecentTexts(reader)
+    recent = RecentReadings(reader)
 
     assert [recent("a"), recent("a")] == ["a", "a"]
     assert reader.asked == ["a"]
 
 
 def test_the_same_text_is_another_one_with_other_arguments(reader):
-    recent = RecentTexts(reader)
+    recent = RecentReadings(reader)
 
     assert [recent("a", "."), recent("a", "!"), recent("a", mark=".")] == ["a.", "a!", "a."]
 
 
 def test_a_long_text_is_read_each_time(reader):
-    recent = RecentTexts(reader)
+    recent = RecentReadings(reader)
     kept, long = "a" * LONGEST, "a" * (LONGEST + 1)
 
     for text in (kept, long, kept, long):
@@ -43,7 +43,7 @@ def test_a_long_text_is_read_each_time(reader):
 
 
 def test_the_text_used_longest_ago_is_dropped_first(reader):
-    recent = RecentTexts(reader, limit=2)
+    recent = RecentReadings(reader, limit=2)
 
     for text in "abacab":
         recent(text)
