@@ -31,6 +31,12 @@ class Fleet:
     agents: dict[str, Program]
     client: httpx2.AsyncClient
 
+    async def routes(self, url: str) -> None:
+        """Wait until the gateway at `url` has an agent for both parts."""
+        async with asyncio.timeout(60):
+            while (await self.client.post(f"{url}/v1/chat", json=BODY)).json()["status"] != "completed":
+                await SystemClock().sleep(0.05)
+
     async def ended(self, url: str, request_id: str) -> dict[str, Any]:
         """The request as the gateway at `url` tells it, once it has ended."""
         async with asyncio.timeout(60):
@@ -67,7 +73,11 @@ async def fleet(postgres_url: str, amqp_url: str, tmp_path: Path) -> AsyncIterat
         for agent in agents.values():
             agent.wait_for("registration.granted")
         async with httpx2.AsyncClient(timeout=60) as client:
-            yield Fleet(gateways[0], gateways[1], (urls[0], urls[1]), agents, client)
+            fleet = Fleet(gateways[0], gateways[1], (urls[0], urls[1]), agents, client)
+            # A replica routes to an agent that another one registered once it has heard of it.
+            for url in urls:
+                await fleet.routes(url)
+            yield fleet
 
 
 def _agent(name: str, amqp_url: str, prefix: str, folder: Path) -> Program:
