@@ -289,9 +289,9 @@ class Registrar:
 
         Outside the lock of changes: those that come while others are followed are followed together.
         """
-        own = self._view.version
         async with self._following:
-            if self._followed is None or self._followed < own:
+            # Unequal, not older: the stored version goes back where a database is restored.
+            if self._followed != self._view.version:
                 snapshot = self._view.snapshot()
                 await self._effects.on_change(snapshot)
                 self._followed = snapshot.version

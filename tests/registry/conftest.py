@@ -42,6 +42,14 @@ class MemoryAgents:
         self.touched: list[list[InstanceId]] = []
         self.before_save: Callable[[], Awaitable[object]] | None = None
 
+    def backup(self) -> tuple[int, dict[AgentId, Agent]]:
+        """What `restore` takes."""
+        return self._version, dict(self.agents)
+
+    def restore(self, backup: tuple[int, dict[AgentId, Agent]]) -> None:
+        """As after the database was restored: version and agents are earlier ones."""
+        self._version, self.agents = backup[0], dict(backup[1])
+
     async def load(self) -> RegistrySnapshot:
         self.loads += 1
         return RegistrySnapshot(

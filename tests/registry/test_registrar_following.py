@@ -89,3 +89,14 @@ async def test_what_could_not_be_followed_is_followed_by_the_next_who_asks(repli
     await replica.registrar.refresh()
 
     assert [len(snapshot.agents) for snapshot in replica.snapshots] == [1]
+
+
+async def test_an_earlier_state_of_the_registry_is_followed_too(replica, repository, registration):
+    await replica.registrar.register(registration("a"))
+    of_one = repository.backup()
+    await replica.registrar.register(registration("b"))
+    repository.restore(of_one)
+
+    await replica.registrar.refresh()
+
+    assert [len(snapshot.agents) for snapshot in replica.snapshots] == [1, 2, 1]
