@@ -4,8 +4,6 @@ import pytest
 
 from tests.faults.model import Model
 
-pytestmark = pytest.mark.no_cover  # tracing doubles what the walk costs; the rules have tests of their own
-
 
 @pytest.mark.parametrize(
     ("idempotent", "durable", "depth"), [(True, True, 9), (True, False, 8), (False, True, 11)]

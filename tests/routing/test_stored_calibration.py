@@ -13,6 +13,7 @@ from dispatcher.routing.stored_calibration import (
     brief,
     is_held,
     is_repeated,
+    not_readable,
 )
 from tests.routing.stored import OWN, UNREADABLE, stored
 
@@ -103,3 +104,10 @@ def test_what_cannot_be_read_is_listed_without_what_is_in_it():
 
     assert (known["registry_version"], known["scope_floor"], known["encoder_id"]) == (3, 0.2, "hashing")
     assert brief(UNREADABLE) == known | {"registry_version": None, "scope_floor": None}
+
+
+def test_what_cannot_be_read_has_a_code_of_its_own():
+    assert (not_readable().error_code, not_readable().message) == (
+        "not_readable",
+        "It has a form that this version can't read.",
+    )
