@@ -220,7 +220,7 @@ class CapabilityRank(Protocol):
 
     @property
     def agent_cosines(self) -> Mapping[AgentId, float]:
-        """The raw prototype score of each agent that declares it."""
+        """The cosine of each agent that declares it, `NOT_SEARCHED` for one beyond the search limit."""
         ...
 
     @property

@@ -27,6 +27,7 @@ from dispatcher.intents.plan import Intent
 from dispatcher.registry.access import Identity
 from dispatcher.registry.description import AgentDescription
 from dispatcher.routing.decision import Outcome, Rejection
+from dispatcher.routing.index import NOT_SEARCHED
 from dispatcher.routing.record import decision_document
 
 Document = dict[str, object]
@@ -202,7 +203,7 @@ def _ranking_view(ranking: TextRanking, declared: frozenset[str]) -> Document:
                 "score": rank.score,
                 "similarity": rank.similarity,
                 "cosine": rank.cosine,
-                "agents": rank.agent_cosines,
+                "agents": {name: found for name, found in rank.agent_cosines.items() if found > NOT_SEARCHED},
                 "declared": rank.capability in declared,
             }
             for rank in ranking.capabilities

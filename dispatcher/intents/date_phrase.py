@@ -74,11 +74,14 @@ def _month_name(found: re.Match[str], today: date) -> date | None:
 
 
 def _is_said_as_date(found: re.Match[str]) -> bool:
-    """Of a small "may" and a number: behind a preposition ("on may 3", "3 of may"), or all there is."""
+    """Of a small "may" and a number: an ordinal, behind a preposition, or all there is.
+
+    "may 3rd", "3 of may", "on may 3", "may 3?"; not "I may 3 times".
+    """
     text, start = found.string, found.start()
     is_alone = start == 0 and len(text) <= found.end() + 1
     before = text[max(0, start - _LOOKED_BACK) : start]
-    return is_alone or " of " in found[0].lower() or _DATE_AHEAD.search(before) is not None
+    return is_alone or (_ORDINAL_OR_OF.search(found[0]) or _DATE_AHEAD.search(before)) is not None
 
 
 def _week(found: re.Match[str], today: date) -> date | None:
@@ -148,8 +151,10 @@ _EN_WORDS = "|".join(sorted((w for w in _DAY_WORDS if w.isascii()), key=len, rev
 
 _DIGIT = re.compile(r"\d", re.ASCII)
 _DATE_AHEAD = _compiled(r"\b(?:on|by|to|of|for|from|till|until|after|before|since|around)\s(?:the\s)?\Z")
-_COUNTED = r"每隔半数几一二两三四五六七八九十\d"
-"""Before 周: "两周一次" means two weeks, no Monday."""
+_ORDINAL_OR_OF = _compiled(r"\d(?:st|nd|rd|th)\b|\sof\s")
+_COUNTED = "每隔半数几一二两三四五六七八九十"
+_ONE_COUNTED = r"(?<!(?<![\d/.-])\d)"
+"""Before 周: "两周一次" and "2周一次" mean two weeks, no Monday; behind a longer number it is one."""
 _WORD_READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
     (_compiled(rf"{_ZH_WORDS}|\b(?:{_EN_WORDS})\b"), _day_word),
     (
@@ -158,7 +163,9 @@ _WORD_READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
     ),
     (_compiled(r"\b(?P<week>last|next|this)\s+week\b(?P<weekday>)"), _week),
     (
-        _compiled(rf"(?<![上下这本个{_COUNTED}])(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天])"),
+        _compiled(
+            rf"(?<![上下这本个{_COUNTED}]){_ONE_COUNTED}(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天])"
+        ),
         _weekday_zh,
     ),
     (_compiled(rf"\b(?:(?P<week>last|next|this)\s+)?{_WEEKDAY_NAME}\b"), _weekday_en),

@@ -35,6 +35,7 @@ _SCALES = {"万": 10_000, "千": 1_000}
 _ID = r"[A-Za-z0-9][A-Za-z0-9_-]{2,39}(?![A-Za-z0-9_-])"
 _ONE_DIGIT = r"(?=[A-Za-z_-]{0,8}\d)"
 _FOUR_DIGITS = r"(?=(?:[A-Za-z_-]{0,8}\d){4})"
+_NO_YEAR = r"(?!(?:19|20)\d\d\s?年)"
 _NAMED_NUMBER = (
     r"(?:(?<!快递)(?<!物流)(?<!运)单号|订单编?号|\border\s(?:number|no\.?|id)|(?<![A-Za-z0-9&])#)"
     r"\s{0,3}(?:是|为|is\b)?\s{0,3}[:#]{0,2}\s{0,3}"
@@ -43,11 +44,11 @@ _ORDERS = tuple(
     re.compile(pattern, re.IGNORECASE | re.ASCII)
     for pattern in (
         rf"{_NAMED_NUMBER}(?P<id>{_ONE_DIGIT}{_ID})",
-        rf"(?:订单|\border)\s{{0,3}}[:#]?\s{{0,3}}(?P<id>{_FOUR_DIGITS}{_ID})(?!\s?[年月日])",
+        rf"(?:订单|\border)\s{{0,3}}[:#]?\s{{0,3}}{_NO_YEAR}(?P<id>{_FOUR_DIGITS}{_ID})",
         rf"(?<![A-Za-z0-9_-])(?<!尾号)(?P<id>{_FOUR_DIGITS}{_ID})\s?(?:号|这个|这笔|的)?订单",
     )
 )
-"""A number of any length after "order number", at least four digits beside a bare "order"."""
+"""A number of any length after "order number", four digits or more beside a bare "order" that are no year."""
 _Found = tuple[EntityKind, int, int, str | float]
 _KIND_ORDER = (EntityKind.ORDER_NUMBER, EntityKind.PHONE, EntityKind.DATE, EntityKind.AMOUNT)
 

@@ -45,7 +45,10 @@ _Encoded = Vectors | BaseException
 
 
 def text_key(text: str) -> str:
-    """The text as it is encoded and cached: NFC, single spaces, at most MAX_CHARACTERS."""
+    """The key of a text in batches and cache: NFC, single spaces, at most MAX_CHARACTERS.
+
+    What routing asks for comes as `prepared` has it, which leaves nothing to do here.
+    """
     return " ".join(unicodedata.normalize("NFC", text).split())[:MAX_CHARACTERS].rstrip()
 
 

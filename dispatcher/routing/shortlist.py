@@ -81,7 +81,7 @@ class Shortlister:
             admitted = [own, *self._near(own, wish.ranking)]
             competing = {one.capability for one in admitted}
             raised = (own.capability, _raise(own, wish.ranking))
-            group = self._lines(_group(admitted, groups), wish.ranking, raised)
+            group = self._lines(_group(admitted, wish.ranking, groups), wish.ranking, raised)
         others = [one for one in entries if one.capability not in competing]
         return Shortlist(
             wish=wish,
@@ -134,17 +134,23 @@ class Shortlister:
 
 
 def _group(
-    admitted: Iterable[CapabilityScore], groups: Mapping[Capability, Sequence[Agent]]
+    admitted: Iterable[CapabilityScore], ranking: Ranking, groups: Mapping[Capability, Sequence[Agent]]
 ) -> Sequence[Fit]:
     """The agents of ranked capabilities; one that registered since has its group's best cosine.
 
-    One that was not searched keeps the lowest: nothing says that it fits.
+    One beyond the search can't fit better than any that was searched, and has the lowest of theirs.
     """
+    lowest = _lowest(ranking)
     return [
-        (agent, entry.capability, entry.agent_cosines.get(agent.agent_id, entry.cosine))
+        (agent, entry.capability, max(lowest, entry.agent_cosines.get(agent.agent_id, entry.cosine)))
         for entry in admitted
         for agent in groups[entry.capability]
     ]
+
+
+def _lowest(ranking: Ranking) -> float:
+    found = (cosine for entry in ranking.capabilities for cosine in entry.agent_cosines.values())
+    return min((cosine for cosine in found if cosine > NOT_SEARCHED), default=NOT_SEARCHED)
 
 
 def _raise(own: CapabilityScore, ranking: Ranking) -> float:

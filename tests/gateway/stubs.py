@@ -32,6 +32,7 @@ from dispatcher.protocol.declaration import Declaration
 from dispatcher.protocol.link import Settlement
 from dispatcher.registry.access import Identity, Role
 from dispatcher.routing.decision import Candidate, Decision, Outcome, Rejection, Weights
+from dispatcher.routing.index import NOT_SEARCHED
 from dispatcher.routing.record import decision_document
 from tests.gateway.documented import check_documented, check_problem
 from tests.gateway.stub_calibrations import StubCalibrations
@@ -283,7 +284,7 @@ class Api:
         self.tried.append((agent_id, declaration, texts))
         rank = CapabilityRank(
             capability=ORDER,
-            agent_cosines={AgentId("order"): 0.7},
+            agent_cosines={AgentId("order"): 0.7, AgentId("far"): NOT_SEARCHED},
             cosine=0.7,
             similarity=0.9,
             score=0.75,

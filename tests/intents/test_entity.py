@@ -49,6 +49,14 @@ def test_other_numbers_are_no_order_numbers(text):
 
 
 @pytest.mark.parametrize(
+    ("text", "number"),
+    [("订单88291月底能到吗", "88291"), ("订单 A88291 日常送达", "A88291"), ("订单88291年前能到吗", "88291")],
+)
+def test_what_stands_behind_a_longer_number_makes_it_no_year(text, number):
+    assert [value for kind, _, value in _found(text) if kind == "order_number"] == [number]
+
+
+@pytest.mark.parametrize(
     ("text", "language", "written", "number"),
     [
         ("我的手机号是13812345678，谢谢", "zh", "13812345678", "+8613812345678"),

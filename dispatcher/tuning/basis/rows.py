@@ -13,7 +13,7 @@ import orjson
 
 from dispatcher.errors import RequestError
 from dispatcher.identifiers import Capability
-from dispatcher.routing.batcher import text_key
+from dispatcher.routing.prepared import prepared
 
 LONGEST_NAME = 64
 LONGEST_SENTENCE = 500
@@ -94,8 +94,8 @@ def request_rows(text: str, file: str, names: Mapping[str, Capability]) -> tuple
 
 
 def same_text(text: str) -> str:
-    """A key that texts share which differ in case, spaces or Unicode form, or beyond what is encoded."""
-    return text_key(text).casefold()
+    """A key of texts that routing reads as one, see `routing.prepared`, or that differ in case only."""
+    return prepared(text).casefold()
 
 
 def unregistered_rows(

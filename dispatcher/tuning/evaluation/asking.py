@@ -106,4 +106,7 @@ def _speeds(
     if len(set(taken)) < 2:
         bare = {name: Bare(statistic(taken), len(taken)) for name, statistic in quantiles.items()}
         return missing(shares, NO_SPREAD) | Figures(bare=bare)
-    return Figures(found={name: bootstrapped(one, chance, taken) for name, one in quantiles.items()})
+    within = (min(taken), max(taken))
+    return Figures(
+        found={name: bootstrapped(one, chance, taken, within=within) for name, one in quantiles.items()}
+    )

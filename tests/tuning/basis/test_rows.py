@@ -14,6 +14,7 @@ from dispatcher.tuning.basis.rows import (
     renamed,
     repeats,
     request_rows,
+    same_text,
     unregistered_rows,
     with_examples,
 )
@@ -155,3 +156,8 @@ def test_rows_whose_text_any_of_several_registries_has_are_no_rows_to_ask():
 def test_a_text_that_came_before_repeats_it_however_it_is_written():
     assert repeats(asked("hi", "HI ", "ho", "hi")) == 2
     assert repeats([]) == 0
+
+
+@pytest.mark.parametrize("other", ["我的訂單在哪裡?", "我的订单在哪里？", " 我的订单在哪里? "])
+def test_texts_that_routing_reads_as_one_are_the_same(other):
+    assert same_text(other) == same_text("我的订单在哪里?")
