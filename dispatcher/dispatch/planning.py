@@ -108,12 +108,13 @@ class Planner:
     ) -> Planned | None:
         """The plan of the first question that the message answers, None where it answers none.
 
-        What reads like a reply to options is nothing for other questions, though it may choose none:
-        "neither" and "4" would fit any text that an agent asked for.
+        What reads like a reply to options is nothing for the questions behind these, though it may choose
+        none: "neither" and "4" would fit any text that an agent asked for. Before them it may be an answer.
         """
         (ranking,) = await self.router.rank([message.message])
-        is_choice = any(reads_as_choice(question, message.message) for question in questions)
+        is_choice = False
         for place, question in enumerate(questions):
+            is_choice = is_choice or reads_as_choice(question, message.message)
             if is_choice and not question.options:
                 continue
             answered = self._answer(message, question, reading, ranking)

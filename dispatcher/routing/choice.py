@@ -168,7 +168,9 @@ class Choice:
         if not eligible:
             reason = max(left_out.values(), key=FUNNEL.index)
             return Verdict(Outcome.UNAVAILABLE, reason.value, None, left_out)
-        is_saturated = all(one.status.load >= self._rules.saturation for one in eligible)
+        # A suspect's room is no reason to hold the floor against who is heard, as it is none in eligibility.
+        heard = [one for one in eligible if not one.is_suspect] or eligible
+        is_saturated = all(one.status.load >= self._rules.saturation for one in heard)
         floor = 0.0 if is_saturated else self._rules.composite_floor
         chosen = highest_score(eligible, floor)
         for one in eligible:

@@ -35,7 +35,7 @@ class Rejection(StrEnum):
     DRAINING = "draining"
     ALREADY_TRIED = "already_tried"
     SATURATED = "saturated"
-    """At load 0.9 or more while another of the group is below."""
+    """At load 0.9 or more while another of its group that is heard is below."""
     BELOW_COMPOSITE_FLOOR = "below_composite_floor"
     OUTRANKED = "outranked"
 

@@ -133,7 +133,8 @@ class SqlLedger:
             answer = await self._accepts.offer(offer)
             if isinstance(answer, Accepted):
                 if answer.session is not None:
-                    await remember(self._sessions.offer, answer.session)
+                    # Waits however long the group before is stuck: a refused change would be lost.
+                    await remember(self._sessions.put, answer.session)
                 return answer.change
             if isinstance(answer, KeyedRequest):
                 return answer

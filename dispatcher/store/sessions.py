@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dispatcher.dispatch.lifecycle.session import Question, Remembered, Session, SessionChange, apply
-from dispatcher.errors import OverloadedError, UnavailableError
+from dispatcher.errors import UnavailableError
 from dispatcher.identifiers import CallerId, Capability
 from dispatcher.store.column import now_ms, stored_words
 from dispatcher.store.engine import Database
@@ -90,7 +90,7 @@ async def remember(write: Callable[[SessionChange], Awaitable[None]], change: Se
     """Have a change written if that is possible; never raises: its request was accepted before."""
     try:
         await write(change)
-    except (UnavailableError, OverloadedError) as error:
+    except UnavailableError as error:
         logger.warning("session.not_written", extra={"error": type(error).__name__})
     except Exception:
         logger.exception("session.not_written")
@@ -98,7 +98,7 @@ async def remember(write: Callable[[SessionChange], Awaitable[None]], change: Se
 
 def _applied(session: Session, change: SessionChange) -> Session:
     applied = apply(session, change)
-    if applied.conflicts:
+    if applied.conflicts or applied.is_late:
         logger.info("session.conflict", extra={"caller": change.caller, "keys": list(applied.conflicts)})
     if applied.too_large:
         logger.warning("session.too_large", extra={"caller": change.caller})

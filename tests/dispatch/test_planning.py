@@ -235,22 +235,39 @@ class Nowhere(ByChecksum):
 
 @pytest.mark.parametrize("asked", [REASON, ANYTHING])
 @pytest.mark.parametrize("text", ["neither", "both", "4", "都不是", "第九个", "none of them"])
-async def test_what_chooses_no_option_is_no_answer_to_another_question(asked: Question, text: str) -> None:
+async def test_what_chooses_no_option_is_no_answer_to_a_question_behind_it(
+    asked: Question, text: str
+) -> None:
     nowhere = replace(planner(), router=cast("Router", Nowhere()))
 
-    for questions in ((asked, WHICH), (WHICH, asked)):
-        planned = await nowhere.plan(message(text), asked_which(*questions))
-        assert planned == await nowhere.plan(message(text))
+    planned = await nowhere.plan(message(text), asked_which(WHICH, asked))
+
+    assert planned == await nowhere.plan(message(text))
     alone = await nowhere.plan(message(text), asked_which(ANYTHING))
     assert alone.plan.intents[0].capability == PARCEL
 
 
-async def test_what_chooses_an_option_is_no_answer_to_a_question_before_it() -> None:
+@pytest.mark.parametrize("asked", [REASON, ANYTHING])
+@pytest.mark.parametrize("text", ["2", "no", "没有", "12", "3个", "neither"])
+async def test_a_newer_question_is_answered_before_options_are_chosen_from(
+    asked: Question, text: str
+) -> None:
     nowhere = replace(planner(), router=cast("Router", Nowhere()))
 
-    planned = await nowhere.plan(message("1"), asked_which(ANYTHING, WHICH))
+    planned = await nowhere.plan(message(text), asked_which(asked, WHICH))
 
-    assert (planned.plan.intents[0].capability, planned.still_asked) == (ORDER, (ANYTHING,))
+    (intent,) = planned.plan.intents
+    assert (intent.capability, planned.still_asked) == (PARCEL, (WHICH,))
+    assert intent.inputs.get("reason") == (text if asked is REASON else None)
+
+
+async def test_what_does_not_fit_a_newer_question_chooses_an_option() -> None:
+    nowhere = replace(planner(), router=cast("Router", Nowhere()))
+    amount = Question(capability=QUOTE, text="a quote", similarity=0.8, fields=("amount",))
+
+    planned = await nowhere.plan(message("2"), asked_which(amount, WHICH))
+
+    assert (planned.plan.intents[0].capability, planned.still_asked) == (PARCEL, (amount,))
 
 
 async def test_any_other_message_may_answer_a_question_beside_the_options() -> None:

@@ -3,6 +3,7 @@
 Requirement B6. Several requests of a session may run at once. Each saw the context in some version;
 a key that another request changed since then is not overwritten by a reply that did not know of it.
 Questions are closed one by one, so that none is lost or comes back that another request asked or closed.
+A change of another user takes the session over, but not one that comes late: see `apply`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,8 +52,8 @@ class Question:
 class Session:
     """A caller's conversation. `version` counts its changes, 0 for one that nothing is known of.
 
-    It belongs to the user whom a change named last. `topics` are those of its messages, the latest last;
-    see `follow_up.topic_of`.
+    It belongs to the user whom a change named last, of those that were taken. `topics` are those of its
+    messages, the latest last; see `follow_up.topic_of`.
     """
 
     caller: CallerId
@@ -72,8 +73,11 @@ class Session:
 
         Where either is not named, they are taken for the same.
         """
-        is_another = None not in {user_id, self.user_id} and user_id != self.user_id
-        return replace(self, context={}, questions=(), topics=()) if is_another else self
+        return replace(self, context={}, questions=(), topics=()) if self.is_of_another(user_id) else self
+
+    def is_of_another(self, user_id: str | None) -> bool:
+        """Whether it belongs to another user than this one; see `found_by`."""
+        return None not in {user_id, self.user_id} and user_id != self.user_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,16 +100,24 @@ class SessionChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """The session after a change, and the keys that were left as others had set them."""
+    """The session after a change, and the keys of its update that were not taken: others set them since."""
 
     session: Session
     conflicts: tuple[str, ...] = ()
     too_large: bool = False
     """The update was not taken: with it, the context would pass MAX_KEYS or MAX_CONTEXT_BYTES."""
+    is_late: bool = False
+    """Nothing of the change was taken: the session belongs to another user, and changed since it was seen."""
 
 
 def apply(session: Session, change: SessionChange) -> Applied:
-    """The session after the change; where that names another user, nothing is left of the one before."""
+    """The session after the change; where that names another user, nothing is left of the one before.
+
+    Another user's change is taken only if it saw the newest version: what a request still had to say when
+    its session had gone to another user would take from that one what is theirs.
+    """
+    if session.is_of_another(change.user_id) and change.seen_version != session.version:
+        return Applied(session=session, conflicts=tuple(change.update), is_late=True)
     session = session.found_by(change.user_id)
     version = session.version + 1
     conflicts = tuple(key for key in change.update if _is_newer(session, key, change.seen_version))

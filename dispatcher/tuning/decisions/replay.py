@@ -2,7 +2,9 @@
 
 A decision keeps every candidate with its factors and the reason why it was left out. What depends on
 the moment (grants, hours, health, who was tried) stays as it was recorded; scope, load, floors and the
-choice are worked out anew with the rules of `routing`.
+choice are worked out anew with the rules of `routing`. Two things were not recorded. Who was suspect is
+told by who was chosen (`_was_suspect`); where it isn't, an agent is taken to have sent heartbeats. Whether
+a language model chose what was the best by score as well is not known: it is taken not to have (`_raised`).
 """
 
 from collections.abc import Sequence
@@ -31,6 +33,8 @@ RECORDED = frozenset(
     }
 )
 """Reasons that other terms would not have changed."""
+SATURATION = 0.9
+"""The load limit that every decision was made with: no setting changes it."""
 PRECISION = 1e-9
 """Loads are stored as 1 - headroom; a load at the limit itself counts as reached."""
 
@@ -46,7 +50,7 @@ class Terms:
     weights: Weights = field(default_factory=Weights)
     similarity_floor: float = 0.35
     composite_floor: float = 0.35
-    saturation: float = 0.9
+    saturation: float = SATURATION
     scope_floor: float | None = None
     calibration: Calibration | None = None
 
@@ -193,20 +197,26 @@ def _in_scope(decision: Decision, terms: Terms) -> bool:
 
 
 def _pick(decision: Decision, able: Sequence[Candidate], terms: Terms) -> Choice:
-    free = [one for one in able if _load(one) < terms.saturation - PRECISION]
-    floor = terms.composite_floor if free else 0.0
-    contenders = [_contender(decision, one, terms) for one in free or able]
-    chosen = highest_score(contenders, floor)
+    then = next((one for one in able if one.rejection is None), None)
+    heard = [one for one in able if not _was_suspect(one, then)]
+    is_saturated = not any(_has_room(one, terms.saturation) for one in heard)
+    floor = 0.0 if is_saturated else terms.composite_floor
+    eligible = [one for one in able if is_saturated or _has_room(one, terms.saturation)]
+    chosen = highest_score([_contender(decision, one, then, terms) for one in eligible], floor)
     if chosen is None:
         reason = Rejection.BELOW_COMPOSITE_FLOOR.value
         return _choice(Outcome.UNAVAILABLE, reason, _winner(decision), None)
-    reason = "highest_score" if free else "least_bad_of_saturated"
+    reason = "least_bad_of_saturated" if is_saturated else "highest_score"
     record = chosen.record._replace(score=chosen.score)
     return _choice(Outcome.SELECTED, reason, record.capability, record)
 
 
 def _raised(decision: Decision, one: Candidate) -> float:
-    """What routing adds to the scores of the winner's agents (`routing.shortlist`)."""
+    """What routing adds to the scores of the winner's agents (`routing.shortlist`).
+
+    Nothing where a language model chose: routing adds it there too if the winner had the best score, which
+    no decision tells.
+    """
     winner = _winner(decision)
     if one.capability != winner or Advice.CHOICE in decision.advice:
         return 0.0
@@ -214,7 +224,7 @@ def _raised(decision: Decision, one: Candidate) -> float:
     return max(decision.scope_score - (best - contrast(decision)), 0.0)
 
 
-def _contender(decision: Decision, one: Candidate, terms: Terms) -> _Contender:
+def _contender(decision: Decision, one: Candidate, then: Candidate | None, terms: Terms) -> _Contender:
     similarity = one.similarity
     if terms.calibration is not None and not is_named(decision):
         score = one.cosine - contrast(decision) + _raised(decision, one)
@@ -222,15 +232,30 @@ def _contender(decision: Decision, one: Candidate, terms: Terms) -> _Contender:
     return _Contender(
         key=Key(one.capability, one.agent_id),
         score=composite(terms.weights, similarity, one.success, one.headroom),
-        is_suspect=_was_passed_over(decision, one),
+        is_suspect=_was_suspect(one, then),
         record=one,
     )
 
 
-def _was_passed_over(decision: Decision, one: Candidate) -> bool:
-    """Whoever lost with the better score sent no heartbeats: the only thing that goes before the score."""
-    is_outranked = one.rejection is Rejection.OUTRANKED
-    return is_outranked and decision.score is not None and one.score > decision.score
+def _was_suspect(one: Candidate, then: Candidate | None) -> bool:
+    """Whether it sent no heartbeats, inferred from who was chosen `then`; None tells nothing.
+
+    Only a suspect is outranked by an agent that comes after it by score and id. Only where none but suspects
+    had room does a saturated agent get the intent, and it was heard.
+    """
+    if then is None:
+        return False
+    is_passed_over = one.rejection is Rejection.OUTRANKED and _place(one) < _place(then)
+    return is_passed_over or (_has_room(one, SATURATION) and not _has_room(then, SATURATION))
+
+
+def _place(one: Candidate) -> tuple[float, AgentId, Capability]:
+    """Where it is among those that are heard (`routing.policy`), first the smallest."""
+    return -one.score, one.agent_id, one.capability
+
+
+def _has_room(one: Candidate, saturation: float) -> bool:
+    return _load(one) < saturation - PRECISION
 
 
 def _load(one: Candidate) -> float:

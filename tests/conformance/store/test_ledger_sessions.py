@@ -6,17 +6,31 @@ from dataclasses import replace
 
 from sqlalchemy import event, text
 
+from dispatcher.clock import SystemClock
 from dispatcher.dispatch.lifecycle.ledger import Change, Decide, Offer, Step
 from dispatcher.dispatch.lifecycle.request import PartialRecord, RequestState
 from dispatcher.dispatch.lifecycle.session import MAX_TOPICS, Question, SessionChange
 from dispatcher.identifiers import CallerId, Capability
 from dispatcher.store.engine import Database, open_engine
+from dispatcher.store.group_commit import GroupRules
 from dispatcher.store.ledger import SqlLedger
 from dispatcher.store.retention import forget, prune
 from dispatcher.store.sessions import write_sessions
 from tests.conformance.store.ledger_requests import CALLER, accepted, finish, offer_of, replica
 
 LIMIT_S = 5
+
+
+class HandClock(SystemClock):
+    """Shows what it is set to."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    def monotonic(self) -> float:
+        return self.at
+
+
 QUESTION = Question(
     capability=Capability("order.query"),
     text="我的订单到哪了",
@@ -212,6 +226,30 @@ async def test_who_waits_for_a_session_holds_up_nobody_without_one(shared_postgr
     assert all(isinstance(other, Change) for other in others)
     assert not is_answered_early
     assert (session.values(), session.topics) == ({"city": "上海"}, ("查快递",))
+
+
+async def test_who_comes_while_a_session_has_been_locked_for_long_loses_no_change(shared_postgres: str):
+    def offered(topic: str) -> Offer:
+        offer = offer_of()
+        return replace(offer, build=lambda now: replace(offer.build(now), session=change(topic=topic)))
+
+    clock = HandClock()
+    async with replica(shared_postgres, clock) as ledger, open_engine(shared_postgres) as database:
+        async with (
+            asyncio.timeout(LIMIT_S),
+            asyncio.TaskGroup() as group,
+            database.writing() as connection,
+        ):
+            await write_sessions(connection, [change(topic="one")])
+            for topic in ("two", "three"):
+                group.create_task(ledger.accept(offered(topic)))
+                # Others' accepts, one after the other: by their end that one waits for the session.
+                for _ in range(3):
+                    await ledger.accept(offer_of())
+                clock.at += GroupRules().stuck_s
+        session = await ledger.read_session(CALLER, "session-1")
+
+    assert session.topics == ("one", "two", "three")
 
 
 async def test_pieces_of_a_result_are_kept_once(ledger: SqlLedger):

@@ -9,6 +9,7 @@ from dispatcher.dispatch.lifecycle.session import (
     MAX_KEYS,
     MAX_QUESTIONS,
     MAX_TOPICS,
+    Applied,
     Question,
     Session,
     SessionChange,
@@ -179,7 +180,7 @@ def test_another_user_finds_and_leaves_nothing_of_the_one_before() -> None:
     newer = replace(QUESTION, text="the other's")
 
     found = session.found_by("b")
-    after = apply(session, change(0, user_id="b", update={"city": "北京"}, asked=(newer,))).session
+    after = apply(session, change(1, user_id="b", update={"city": "北京"}, asked=(newer,))).session
 
     assert (found.version, found.values(), found.questions, found.topics) == (1, {}, (), ())
     assert (after.version, after.values(), after.questions, after.topics) == (
@@ -189,6 +190,25 @@ def test_another_user_finds_and_leaves_nothing_of_the_one_before() -> None:
         (),
     )
     assert after.user_id == "b"
+
+
+def test_what_comes_late_takes_nothing_from_the_user_whose_session_it_is_by_now() -> None:
+    begun = apply(EMPTY, change(0, user_id="a", topic="one")).session
+    taken = apply(begun, replace(SAID, user_id="b", seen_version=1)).session
+    other = replace(QUESTION, text="the first one's")
+
+    late = apply(taken, change(0, user_id="a", update={"size": "L"}, asked=(other,), topic="two"))
+
+    assert late == Applied(session=taken, conflicts=("size",), is_late=True)
+    assert (taken.user_id, taken.values(), taken.questions) == ("b", {"city": "上海"}, (QUESTION,))
+    own = apply(taken, change(1, user_id="b", update={"size": "M"}))
+    assert own.session.values() == {"city": "上海", "size": "M"}
+
+
+def test_what_saw_a_session_that_was_forgotten_since_does_not_take_over_the_one_begun_after_it() -> None:
+    begun = apply(EMPTY, replace(SAID, user_id="b")).session
+
+    assert apply(begun, change(7, user_id="a", update={"size": "L"})).session is begun
 
 
 def test_missing_inputs_and_what_an_agent_asks_for_become_questions() -> None:

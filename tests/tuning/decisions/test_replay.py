@@ -141,6 +141,52 @@ def test_who_was_passed_over_with_the_better_score_stays_behind_those_that_were_
     assert decide_again(decision(BUSY_BUT_GOOD, silent), Terms()).agent_id == "good"
 
 
+def _taken_by_a_busy_one(silent_success):
+    """Its score is .345, below the floor; only a suspect had room."""
+    silent = candidate(
+        "silent",
+        rejection=Rejection.OUTRANKED,
+        similarity=0.4,
+        success=silent_success,
+        headroom=0.3,
+        score=0.26 + 0.3 * silent_success,
+    )
+    busy = candidate("busy", similarity=0.4, success=0.45, headroom=0.05, score=0.345)
+    return decision(busy, silent, similarity=0.4)
+
+
+@pytest.mark.parametrize("silent_success", [0.0, 0.8], ids=["worse", "better"])
+@pytest.mark.parametrize("saturation", [0.5, 0.9, 0.95])
+def test_a_saturated_agent_that_was_chosen_beside_one_with_room_stays_before_it(silent_success, saturation):
+    again = decide_again(_taken_by_a_busy_one(silent_success), Terms(saturation=saturation))
+
+    assert (again.agent_id, again.reason) == ("busy", "least_bad_of_saturated")
+
+
+def test_with_room_under_other_terms_it_has_to_reach_the_floor_as_any_other():
+    made = _taken_by_a_busy_one(0.8)
+
+    refused = decide_again(made, Terms(saturation=1.0))
+    accepted = decide_again(made, Terms(saturation=1.0, composite_floor=0.34))
+
+    assert (refused.agent_id, refused.reason) == ("silent", "highest_score")
+    assert (accepted.agent_id, accepted.reason) == ("busy", "highest_score")
+
+
+def test_the_room_of_who_was_passed_over_is_no_reason_to_leave_out_who_was_heard():
+    silent = candidate("silent", rejection=Rejection.OUTRANKED, success=1.0, headroom=0.9, score=0.88)
+
+    again = decide_again(decision(BUSY_BUT_GOOD, silent), Terms(saturation=0.7))
+
+    assert (again.agent_id, again.reason) == ("good", "least_bad_of_saturated")
+
+
+def test_who_was_passed_over_with_an_equal_score_and_a_smaller_id_stays_behind():
+    silent = candidate("a", rejection=Rejection.OUTRANKED)
+
+    assert decide_again(decision(candidate("b"), silent), Terms()).agent_id == "b"
+
+
 def test_another_calibration_brings_its_own_floor_and_curve():
     calibration = Calibration(
         encoder_id="e",
