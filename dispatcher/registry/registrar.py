@@ -106,8 +106,9 @@ class Registrar:
         await self._prepare(AgentId(frame.agent_id), frame.declaration.channel)
         async with self._lock:
             admission = await self._store(frame, client)
-        await self._follow()
+        # First, so that the others follow at the same time.
         await self._effects.announce()
+        await self._follow()
         _log.info("agent.registered", extra=_facts(admission.agent.agent_id, instance=frame.instance_name))
         return RegisteredFrame(
             agent_id=frame.agent_id,
@@ -188,9 +189,9 @@ class Registrar:
                 raise RegistrationError("no agent of that id is registered", code="unknown_agent")
             self._view.forget(agent_id)
             await self._catch_up()
+        await self._effects.announce()
         await self._follow()
         _log.info("agent.removed", extra=_facts(agent_id))
-        await self._effects.announce()
 
     async def refresh(self) -> None:
         """Learn what other replicas changed: declarations if the version moved, instances always.

@@ -100,3 +100,14 @@ async def test_an_earlier_state_of_the_registry_is_followed_too(replica, reposit
     await replica.registrar.refresh()
 
     assert [len(snapshot.agents) for snapshot in replica.snapshots] == [1, 2, 1]
+
+
+async def test_the_other_replicas_follow_at_the_same_time(replica, registration):
+    held = replica.before_change = Held()
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        group.create_task(replica.registrar.register(registration("a")))
+        await held.arrived.wait()
+        announced = replica.announced
+        held.let.set()
+
+    assert (announced, replica.announced) == (1, 1)
