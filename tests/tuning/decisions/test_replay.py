@@ -1,5 +1,6 @@
 """A stored decision, decided again: with its own terms it comes out the same, with others as routing does."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -187,14 +188,19 @@ def test_who_was_passed_over_with_an_equal_score_and_a_smaller_id_stays_behind()
     assert decide_again(decision(candidate("b"), silent), Terms()).agent_id == "b"
 
 
-def test_another_calibration_brings_its_own_floor_and_curve():
-    calibration = Calibration(
+def _labelled(intercept: int, floors: Mapping[Capability, float] | None = None) -> Calibration:
+    return Calibration(
         encoder_id="e",
         registry_version=2,
         kind="labelled",
         floor=0.1,
-        curve=Curve(slope=10, intercept=-4),
+        curve=Curve(slope=10, intercept=intercept),
+        floors=floors or {},
     )
+
+
+def test_another_calibration_brings_its_own_floor_and_curve():
+    calibration = _labelled(-4)
     made = decision(BUSY_BUT_GOOD, IDLE)
 
     again = decide_again(made, Terms(calibration=calibration))
@@ -208,9 +214,7 @@ def test_another_calibration_brings_its_own_floor_and_curve():
 
 @pytest.mark.parametrize(("advice", "similarity"), [((), 0.5), (("choice",), 0.5 / (0.5 + 0.5 * 7.389056))])
 def test_the_winners_agents_are_on_the_scale_of_the_score_that_the_text_was_accepted_by(advice, similarity):
-    calibration = Calibration(
-        encoder_id="e", registry_version=2, kind="labelled", floor=0.1, curve=Curve(slope=10, intercept=-4)
-    )
+    calibration = _labelled(-4)
     other = candidate("b", "exchange", Rejection.OTHER_CAPABILITY, cosine=0.8)
     made = decision(BUSY_BUT_GOOD, other, contrast=0.4, advice=advice)
 
@@ -220,14 +224,7 @@ def test_the_winners_agents_are_on_the_scale_of_the_score_that_the_text_was_acce
 
 
 def test_a_capabilitys_own_floor_counts_for_what_it_won():
-    calibration = Calibration(
-        encoder_id="e",
-        registry_version=2,
-        kind="labelled",
-        floor=0.1,
-        curve=Curve(slope=10, intercept=-2),
-        floors={Capability("refund"): 0.5},
-    )
+    calibration = _labelled(-2, floors={Capability("refund"): 0.5})
     terms = Terms(calibration=calibration)
 
     strict, common = (
@@ -267,14 +264,7 @@ def test_the_best_of_the_free_ones_wins(factors, weights):
     assert again.score == pytest.approx(min(best, 1.0))
 
 
-OWN_FLOOR = Calibration(
-    encoder_id="e",
-    registry_version=2,
-    kind="labelled",
-    floor=0.1,
-    curve=Curve(slope=10, intercept=-2),
-    floors={Capability("refund"): 0.5},
-)
+OWN_FLOOR = _labelled(-2, floors={Capability("refund"): 0.5})
 
 
 def test_a_near_capability_that_was_chosen_is_under_the_winners_floor():
