@@ -10,13 +10,15 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import aio_pika
 from aio_pika.abc import AbstractChannel
+from aiormq import Channel
 from yarl import URL
 
 from dispatcher.amqp.alongside import alongside
+from dispatcher.amqp.lane import Lane
 from dispatcher.amqp.outcomes import LIBRARY_ERRORS, named_errors
 from dispatcher.amqp.transport import TurnTransports
 from dispatcher.backoff import BackoffRules, pauses
@@ -57,6 +59,7 @@ class Connection:
         self.rules = rules
         self.clock = clock
         self._connection: aio_pika.Connection | None = None
+        self._transports = TurnTransports()
         self._up = asyncio.Event()
         self._lost = asyncio.Event()
         self._tried = asyncio.Event()
@@ -100,6 +103,16 @@ class Connection:
         finally:
             await _close(channel, self.rules.close_timeout_s)
 
+    @asynccontextmanager
+    async def lane(
+        self, lost: asyncio.Event, *, confirms: bool
+    ) -> AsyncIterator[tuple[AbstractChannel, Lane]]:
+        """A channel as by `channel`, and the way of its messages; the library neither sends nor gets any."""
+        await self._up.wait()
+        transports = self._transports
+        async with self.channel(lost, confirms=confirms) as channel:
+            yield channel, transports.lane(cast("Channel", await channel.get_underlay_channel()))
+
     def drop(self) -> None:
         """Close the connection and open a new one; what waits for an answer on it ends unknown."""
         self._lost.set()
@@ -108,7 +121,7 @@ class Connection:
         """Connect, and return when the connection is lost."""
         connection = aio_pika.Connection(self._url)
         # Handed on as it is; given to the constructor it would be dropped, as whatever that does not know.
-        connection.kwargs["transport_factory"] = TurnTransports()
+        self._transports = connection.kwargs["transport_factory"] = TurnTransports()
         lost = self._lost = asyncio.Event()
         connection.close_callbacks.add(lambda *_: lost.set())
         try:
@@ -167,6 +180,9 @@ async def keep_up(
         else:
             log.warning("amqp.lost", extra={"connection": name})
             delays = pauses(backoff, chance)
+        if is_cancelled():
+            # The library had something to close just then, and let nobody know.
+            raise asyncio.CancelledError
         await clock.sleep(next(delays))
 
 

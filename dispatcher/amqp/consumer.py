@@ -1,25 +1,31 @@
 """Consumption of one queue that is put in place again whenever it is lost."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import logging
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import NoReturn, cast
+from typing import NoReturn
 
 from aio_pika.abc import AbstractChannel, AbstractQueue
-from aiormq.abc import DeliveredMessage
 
-from dispatcher.amqp.alongside import alongside
 from dispatcher.amqp.connection import Connection, keep_up
 from dispatcher.amqp.declare import Queue, declare_queue
+from dispatcher.amqp.lane import Arrival, Lane, ignore
 from dispatcher.amqp.outcomes import LIBRARY_ERRORS, named_errors
-from dispatcher.amqp.settle import Received, Settler
+from dispatcher.amqp.settle import Received, Settler, delivery_tag
 from dispatcher.errors import ConfigurationError
+
+log = logging.getLogger(__name__)
 
 
 def _ignore(*_: object) -> None:
     """For those who need not know."""
+
+
+async def _unused(_: object) -> None:
+    """What the library would call: no message reaches it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,12 +34,12 @@ class Subscription:
 
     `prefetch` is the most messages in hand at once. Without `acknowledged` messages count as
     settled when the broker sends them. `on_up` is told, at the start and at each change, whether
-    the broker delivers.
+    the broker delivers. What `handle` gives back is run as a task of its own.
     """
 
     queue: Queue
     prefetch: int
-    handle: Callable[[Received], Awaitable[None]]
+    handle: Callable[[Received], Coroutine[object, object, None] | None]
     acknowledged: bool = True
     on_up: Callable[[bool], None] = _ignore
 
@@ -42,17 +48,18 @@ class Subscription:
 class _Place:
     queue: AbstractQueue
     tag: str
+    lane: Lane
 
 
 class Consumer:
-    """Hands each message of a queue to its subscription's handler, each in a task of its own."""
+    """Hands each message of a queue to its subscription's handler."""
 
     def __init__(self, connection: Connection, subscription: Subscription) -> None:
         self._connection = connection
         self._subscription = subscription
         self._place: _Place | None = None
         self._up = asyncio.Event()
-        self._in_hand: set[asyncio.Task[object]] = set()
+        self._in_hand: set[asyncio.Task[None]] = set()
         self._idle = asyncio.Event()
         self._idle.set()
         self._is_draining = False
@@ -86,36 +93,50 @@ class Consumer:
         self._is_draining = True
         with suppress(*LIBRARY_ERRORS), named_errors():
             async with asyncio.timeout(self._connection.rules.close_timeout_s):
-                if self._place:
-                    await self._place.queue.cancel(self._place.tag)
+                if place := self._place:
+                    with place.lane.call():
+                        await place.queue.cancel(place.tag)
                 await self._idle.wait()
 
     async def _consume(self) -> None:
-        lost, subscription = asyncio.Event(), self._subscription
-        async with self._connection.channel(lost, confirms=False) as channel:
-            async with asyncio.timeout(self._connection.rules.call_timeout_s):
-                await channel.set_qos(prefetch_count=subscription.prefetch, global_=False)
-                queue = await self._declare(channel)
-                # One task for a message: the library's own queue makes two, and copies all properties.
-                wire = await channel.get_underlay_channel()
-                settler = Settler(wire)
-                take = partial(self._take, settler)
-                begun = await wire.basic_consume(queue.name, take, no_ack=not subscription.acknowledged)
-            self._place = _Place(queue=queue, tag=str(begun.consumer_tag))
-            self._up.set()
-            subscription.on_up(self.is_up)
+        lost = asyncio.Event()
+        async with self._connection.lane(lost, confirms=False) as (channel, lane):
+            settler = Settler(lane)
+            lane.listen(partial(self._take, settler))
             try:
-                async with alongside(settler.run()):
-                    await lost.wait()
+                with lane.call():
+                    self._place = await self._begin(channel, lane)
+                self._tell_up(is_up=True)
+                await lost.wait()
             finally:
-                self._up.clear()
                 self._place = None
-                subscription.on_up(self.is_up)
+                self._tell_up(is_up=False)
+                lane.listen(ignore)
                 await self._end_handlers()
-                await settler.tell()
+                settler.tell()
+                lane.end()
+
+    async def _begin(self, channel: AbstractChannel, lane: Lane) -> _Place:
+        subscription = self._subscription
+        async with asyncio.timeout(self._connection.rules.call_timeout_s):
+            await channel.set_qos(prefetch_count=subscription.prefetch, global_=False)
+            queue = await self._declare(channel)
+            begun = await lane.channel.basic_consume(
+                queue.name, _unused, no_ack=not subscription.acknowledged
+            )
+        return _Place(queue=queue, tag=str(begun.consumer_tag), lane=lane)
+
+    def _tell_up(self, *, is_up: bool) -> None:
+        if is_up == self.is_up:
+            return
+        if is_up:
+            self._up.set()
+        else:
+            self._up.clear()
+        self._subscription.on_up(is_up)
 
     async def _end_handlers(self) -> None:
-        """The channel's end would cancel them too, but after our last word; so what they decide is told."""
+        """Before our last word, so that what they decide is told."""
         for task in self._in_hand:
             if not task.cancelling():
                 task.cancel()
@@ -130,17 +151,27 @@ class Consumer:
             self.misfit = error.message
             raise
 
-    async def _take(self, settler: Settler, message: DeliveredMessage) -> None:
+    def _take(self, settler: Settler, arrival: Arrival) -> None:
+        tag = delivery_tag(arrival)
         if self._subscription.acknowledged:
-            settler.note(message.delivery_tag or 0)
+            settler.note(tag)
         if self._is_draining:
             return
-        task = cast("asyncio.Task[object]", asyncio.current_task())
-        self._in_hand.add(task)
-        self._idle.clear()
+        received = Received(arrival, tag, settler, self._connection.clock.monotonic())
         try:
-            await self._subscription.handle(Received(message, settler, self._connection.clock.monotonic()))
-        finally:
-            self._in_hand.discard(task)
-            if not self._in_hand:
-                self._idle.set()
+            work = self._subscription.handle(received)
+        except Exception:
+            log.exception("amqp.handler_failed")
+            return
+        if work:
+            task = asyncio.get_running_loop().create_task(work)
+            self._in_hand.add(task)
+            self._idle.clear()
+            task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._in_hand.discard(task)
+        if not self._in_hand:
+            self._idle.set()
+        if not task.cancelled() and (error := task.exception()):
+            log.error("amqp.handler_failed", exc_info=error)

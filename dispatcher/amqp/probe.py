@@ -19,9 +19,7 @@ from aiormq import spec
 from dispatcher.amqp.connection import Connection, is_cancelled
 from dispatcher.amqp.declare import Queue, declare_queue
 from dispatcher.amqp.outcomes import LIBRARY_ERRORS
-from dispatcher.amqp.settle import Settler
 from dispatcher.identifiers import new_id
-from dispatcher.protocol.link import Settlement
 from dispatcher.protocol.topology import QueueArguments
 
 log = logging.getLogger(__name__)
@@ -122,7 +120,5 @@ class Probe:
         except TimeoutError:
             return Standing.SILENT
         if isinstance(found.delivery, spec.Basic.GetOk):
-            settler = Settler(wire)
-            settler.settle(found.delivery_tag or 0, Settlement.REQUEUE)
-            await settler.tell()
+            await wire.basic_reject(found.delivery_tag or 0, requeue=True, wait=False)
         return Standing.SOUND

@@ -2,15 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NoReturn, cast
+from typing import NoReturn
 
 from aio_pika.abc import AbstractChannel
-from aiormq import Channel, spec
 
 from dispatcher.amqp.confirmed import Address, ConfirmedChannel
 from dispatcher.amqp.connection import Connection, is_cancelled, keep_up
 from dispatcher.amqp.declare import Exchange, declare_exchanges
+from dispatcher.amqp.encoding import Properties
 from dispatcher.amqp.outcomes import LIBRARY_ERRORS, delivery_error
 from dispatcher.errors import (
     ConfigurationError,
@@ -21,14 +20,13 @@ from dispatcher.errors import (
 )
 from dispatcher.identifiers import new_id
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
+from dispatcher.records import Struct
 
-_PERSISTENT, _TRANSIENT = 2, 1
 _LONGEST_LIFETIME_MS = 2**32 - 1
 """RabbitMQ closes the channel of a message with a longer one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class Message(Struct, frozen=True, kw_only=True):
     """A body and how it is to be published; `mandatory` messages raise when no queue takes them.
 
     With `lifetime_ms` it is never delivered later than so many ms after `publish` was called: its
@@ -148,23 +146,23 @@ class Publisher:
 
     async def _open(self) -> None:
         lost = asyncio.Event()
-        async with self._connection.channel(lost, confirms=True) as channel:
+        async with self._connection.lane(lost, confirms=True) as (channel, lane):
             await self._declare(channel)
-            self._channel = ConfirmedChannel(cast("Channel", await channel.get_underlay_channel()))
+            self._channel = ConfirmedChannel(lane)
             self._confirmed_at = self._connection.clock.monotonic()
             self._up.set()
             try:
                 await lost.wait()
             finally:
                 self._up.clear()
+                self._channel = None
 
 
-def _properties(message: Message, expiration: str | None) -> spec.Basic.Properties:
-    return spec.Basic.Properties(
+def _properties(message: Message, expiration: str | None) -> Properties:
+    return Properties(
         message_id=message.message_id or new_id(),
-        message_type=message.kind,
-        content_type="application/json",
-        delivery_mode=_PERSISTENT if message.persistent else _TRANSIENT,
+        kind=message.kind,
+        persistent=message.persistent,
         correlation_id=message.correlation_id,
         reply_to=message.reply_to,
         expiration=expiration,

@@ -1,10 +1,43 @@
-"""The socket below a connection: all frames of one turn of the event loop leave in one system call."""
+"""The socket below a connection, read and written past the library where a channel has a lane."""
 
 import asyncio
 from typing import Any
 
-from aiormq import AMQPConnectionError, TransportFactory
+from aiormq import AMQPConnectionError, Channel, TransportFactory
+from pamqp.heartbeat import Heartbeat
 from yarl import URL
+
+from dispatcher.amqp.lane import Lane, Sorter
+
+_SIGN_OF_LIFE_S = 1.0
+
+
+class SortedReader(asyncio.StreamReader):
+    """What is left for the library to read.
+
+    The library gives a connection up on which it reads nothing for some time, heartbeats at least. The
+    broker sends none while it sends messages, and these are taken out: so the library reads one for them.
+    """
+
+    def __init__(self, sorter: Sorter, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop=loop)
+        self._sorter = sorter
+        self._now = loop.time
+        self._fed_at = 0.0
+
+    def feed_data(self, data: bytes) -> None:  # type: ignore[override] # sockets give nothing else
+        """See `asyncio.StreamReader`."""
+        rest = self._sorter.feed(data)
+        if not rest and self._now() - self._fed_at > _SIGN_OF_LIFE_S:
+            rest = Heartbeat().marshal()
+        if rest:
+            self._fed_at = self._now()
+            super().feed_data(rest)
+
+    def feed_eof(self) -> None:
+        """See `asyncio.StreamReader`."""
+        super().feed_data(self._sorter.end())
+        super().feed_eof()
 
 
 class TurnWriter(asyncio.StreamWriter):
@@ -52,7 +85,11 @@ class TurnWriter(asyncio.StreamWriter):
 
 
 class TurnTransports(TransportFactory):
-    """Opens sockets, with TLS for `amqps`, that are written to through a `TurnWriter`."""
+    """Opens the socket of one connection, with TLS for `amqps`; written to through a `TurnWriter`."""
+
+    def __init__(self) -> None:
+        self._sorter = Sorter()
+        self._writer: TurnWriter | None = None
 
     async def create(
         self,
@@ -64,10 +101,19 @@ class TurnTransports(TransportFactory):
         context = await provider.get_context() if url.scheme == "amqps" else None
         options |= {"host": url.host, "port": url.port, "ssl": context}
         loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader(loop=loop)
+        reader = SortedReader(self._sorter, loop)
         protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
         try:
             transport, _ = await loop.create_connection(lambda: protocol, **options)
         except OSError as error:
             raise AMQPConnectionError(*error.args) from error
-        return reader, TurnWriter(transport, protocol, reader, loop)
+        self._writer = TurnWriter(transport, protocol, reader, loop)
+        return reader, self._writer
+
+    def lane(self, channel: Channel) -> Lane:
+        """A lane for a channel of this connection, on which no message was published or consumed yet."""
+        if self._writer is None:
+            raise ConnectionError("never connected")
+        lane = Lane(channel, self._writer.write)
+        self._sorter.add(lane)
+        return lane

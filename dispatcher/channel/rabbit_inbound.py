@@ -120,7 +120,7 @@ class RabbitInbound:
         except DeliveryError as error:
             log.info("channel.reply_lost", extra={"reason": error.error_code})
 
-    async def _on_notice(self, received: Received) -> None:
+    def _on_notice(self, received: Received) -> None:
         if received.exchange == self.topology.wake_exchange:
             self.inbound.on_wake(RequestId(received.body.decode()))
         elif received.kind == REGISTRY_CHANGED:

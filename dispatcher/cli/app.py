@@ -49,9 +49,9 @@ def run(
     ] = None,
 ) -> None:
     """Serve until interrupted."""
-    from dispatcher.cli.serve import serve
+    from dispatcher.cli.start import start
 
-    execute(serve(config, host=host, port=port, development=development, agents=tuple(agent or ())))
+    execute(start(config, host=host, port=port, development=development, agents=tuple(agent or ())))
 
 
 @app.command()

@@ -3,11 +3,13 @@
 import asyncio
 import socket
 import struct
+from collections.abc import Iterable
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from dispatcher.gateway.receive import ARRIVED
 from dispatcher.gateway.sse import ABORT
+from dispatcher.gateway.whole import ANSWER
 
 _AT_ONCE = struct.pack("ii", 1, 0)
 """`SO_LINGER` on, for no time: closing resets the connection."""
@@ -16,18 +18,59 @@ _AT_ONCE = struct.pack("ii", 1, 0)
 class Connection(HttpToolsProtocol):
     """Closing waits until a client took what is buffered for it; one that takes nothing can be dropped."""
 
-    def on_headers_complete(self) -> None:
-        """Offer the application `ABORT` and `ARRIVED`; an answer with a body begins in one piece."""
-        before = self.cycle
-        super().on_headers_complete()
-        if self.cycle is before:
-            return
-        self.scope["extensions"] = {
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # uvicorn's own
+        """Prepare what every request of the connection is offered: `ABORT`, `ARRIVED` and `ANSWER`."""
+        super().connection_made(transport)
+        self._idle_since: float | None = None
+        self._offered: dict[str, dict[object, object]] = {
             ABORT: {"abort": self._drop},
             ARRIVED: {"body": self._take_body},
+            ANSWER: {"answer": self._answer},
         }
-        if self.scope["method"] != "HEAD":
-            self.cycle.transport = _HeadWithBody(self.cycle)
+
+    def on_message_begin(self) -> None:
+        """See `HttpToolsProtocol`."""
+        super().on_message_begin()
+        self.scope["extensions"] = self._offered
+
+    def on_response_complete(self) -> None:
+        """Go on as uvicorn does, with one timer for many requests: one for each is dear.
+
+        An idle connection is closed `timeout_keep_alive` seconds after its last response.
+        """
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+            return
+        self._idle_since = self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            self._look_again_after(self.timeout_keep_alive)
+
+    def _unset_keepalive_if_required(self) -> None:
+        """See `HttpToolsProtocol`: data arrives, or nothing more will."""
+        self._idle_since = None
+
+    def _look_again_after(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(seconds, self._close_if_idle)
+
+    def _close_if_idle(self) -> None:
+        self.timeout_keep_alive_task = None
+        if self._idle_since is None:
+            return
+        left = self._idle_since + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self._look_again_after(left)
+        else:
+            self.timeout_keep_alive_handler()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `HttpToolsProtocol`."""
+        super().connection_lost(exc)
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
 
     def _take_body(self, scope: object) -> bytes | None:
         """Take what the next `receive` would have told, if that were the whole body.
@@ -42,42 +85,31 @@ class Connection(HttpToolsProtocol):
         self.flow.resume_reading()
         return body
 
+    def _answer(
+        self, scope: object, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes
+    ) -> bool:
+        """Do what the two messages of a response would, in one write, if nothing has to be waited for.
+
+        One that other requests already follow on its connection is left to `send`.
+        """
+        cycle = self.cycle
+        is_its_turn = cycle.scope is scope and not (cycle.response_started or cycle.disconnected)
+        if not is_its_turn or self.flow.write_paused or cycle.scope["method"] == "HEAD":
+            return False
+        fields = [b"%b: %b\r\n" % field for field in (*cycle.default_headers, *headers)]
+        if not cycle.keep_alive:
+            fields.append(b"connection: close\r\n")
+        cycle.response_started = cycle.response_complete = True
+        cycle.waiting_for_100_continue = False
+        self.transport.write(b"".join([STATUS_LINE[status], *fields, b"\r\n", body]))
+        cycle.message_event.set()
+        if not cycle.keep_alive:
+            self.transport.close()
+        cycle.on_response()
+        return True
+
     def _drop(self) -> None:
         """Reset the connection, so that neither this process nor its system keeps what was to be sent."""
         connection = self.transport.get_extra_info("socket")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
         self.transport.abort()
-
-
-class _HeadWithBody(asyncio.Transport):
-    """What a response is written to until its body begins.
-
-    The head of a body of known length waits for the body's first piece, which follows at once: two
-    writes are two system calls, and wake the client twice.
-    """
-
-    __slots__ = ("_cycle", "_head", "_transport")
-
-    def __init__(self, cycle: RequestResponseCycle) -> None:
-        super().__init__()
-        self._cycle = cycle
-        self._transport = cycle.transport
-        self._head = b""
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Keep a head, pass on all else."""
-        if not self._head and self._cycle.chunked_encoding is False:
-            self._head = bytes(data)
-        else:
-            self._cycle.transport = self._transport
-            self._transport.write(self._head + data)
-
-    def is_closing(self) -> bool:
-        """See `asyncio.Transport`."""
-        return self._transport.is_closing()
-
-    def close(self) -> None:
-        """See `asyncio.Transport`."""
-        if self._head:
-            self.write(b"")
-        self._transport.close()

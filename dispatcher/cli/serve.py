@@ -9,17 +9,18 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 from pathlib import Path
 
 import uvicorn
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from dispatcher.assembly.running import Running, open_dispatcher
 from dispatcher.cli.connection import Connection
 from dispatcher.cli.reload import reloading
 from dispatcher.errors import ConfigurationError, DispatcherError
+from dispatcher.gateway.app import Application
 from dispatcher.observe.log import configure_logging
 from dispatcher.registry.agent import Liveness
 from dispatcher.registry.description import AgentDescription
@@ -28,21 +29,17 @@ from dispatcher.sdk.inbox import Inbox
 from dispatcher.sdk.memory_inbox import MemoryInbox
 from dispatcher.sdk.runtime import Runtime, RuntimeOptions, serving
 from dispatcher.sdk.sqlite_inbox import SqliteInbox
-from dispatcher.settings import Settings, effective, load_settings
+from dispatcher.settings import Settings, effective
 
 logger = logging.getLogger(__name__)
 BACKLOG = 2048
 
 
-async def serve(
-    config: Path | None, *, host: str | None, port: int | None, development: bool, agents: Sequence[str]
-) -> None:
-    """Serve until SIGINT or SIGTERM, then finish what is in hand.
+async def serve(settings: Settings, read: Callable[[], Settings], agents: Sequence[str]) -> None:
+    """Serve until SIGINT or SIGTERM, then finish what is in hand; `read` reads the settings again.
 
     Raises ConfigurationError, with one sentence, for whatever keeps it from starting.
     """
-    read = partial(_settings, config, host=host, port=port, development=development)
-    settings = read()
     configure_logging(settings.log_level, as_json=settings.log_format == "json")
     found = [load_agent(name) for name in agents]
     with listening(settings.server.host, settings.server.port) as listener:
@@ -60,10 +57,12 @@ async def serve(
 
 
 def _calm_collector() -> None:
-    """What was made at start stays: the collector need not look at it again (11 % of CPU under load)."""
+    """What was made at start stays: the collector need not look at it again (11 % of CPU under load).
+
+    How seldom it looks at the rest is set for every command (`dispatcher.__main__`).
+    """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
 
 
 def _announce(listener: socket.socket) -> None:
@@ -71,12 +70,6 @@ def _announce(listener: socket.socket) -> None:
     host = f"[{host}]" if ":" in host else host
     sys.stdout.write(f"listening on http://{host}:{port}\n")
     sys.stdout.flush()
-
-
-def _settings(config: Path | None, *, host: str | None, port: int | None, development: bool) -> Settings:
-    given = {"host": host, "port": port}
-    server = {name: value for name, value in given.items() if value is not None}
-    return load_settings(config, server=server, auth={"development": True} if development else {})
 
 
 def load_agent(name: str) -> Agent:
@@ -197,20 +190,31 @@ def _is_absent(described: AgentDescription) -> bool:
 
 async def serve_app(running: Running, listener: socket.socket) -> None:
     """Serve HTTP on a listening socket until `running.stop`, then until open connections are done."""
+    server = Server(http_config(running.app, running.parts.signals.drain.serving_s))
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_stop_with(running, server))
+        await server.serve(sockets=[listener])
+        running.stop()
+
+
+def http_config(app: Application, stop_s: float) -> uvicorn.Config:
+    """How uvicorn serves the application; open connections get about `stop_s` seconds at the end.
+
+    Whom a trusted proxy (`FORWARDED_ALLOW_IPS`, uvicorn's own variable) speaks for is told to all routes
+    but the hot one, which has no use for a client's address.
+    """
     config = uvicorn.Config(
-        running.app,
+        app,
         loop="none",
         http=Connection,
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=max(1, round(running.parts.signals.drain.serving_s)),
+        proxy_headers=False,
+        timeout_graceful_shutdown=max(1, round(stop_s)),
     )
-    server = Server(config)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(_stop_with(running, server))
-        await server.serve(sockets=[listener])
-        running.stop()
+    app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=config.forwarded_allow_ips)
+    return config
 
 
 async def _stop_with(running: Running, server: uvicorn.Server) -> None:

@@ -1,7 +1,7 @@
 """The bound on work that waits: what is over it is refused before it is accepted, never after (I9)."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -59,8 +59,8 @@ class Backlog(Protocol):
         """Attempts open at all agents."""
         ...
 
-    def waiting(self, agent_id: AgentId) -> int:
-        """Attempts open at the agent beyond what its live instances run at once."""
+    def open_at(self, agent_id: AgentId) -> int:
+        """Attempts open at the agent."""
         ...
 
     def capacity(self, agent_id: AgentId) -> int:
@@ -97,14 +97,17 @@ class Admission:
             if capability is not None and self._is_flooded(capability, environment):
                 raise self._refusal("too much waits for the agents that could do this", "backlog_full")
 
-    @contextmanager
-    def reserving(self, parts: int) -> Iterator[None]:
+    def reserving(self, parts: int) -> AbstractContextManager[None]:
         """Keep room for parts that a person would do, until they are added or not accepted.
 
         Raises OverloadedError (`too_many_handoffs`) when so many more may not wait for a person.
         """
+        return self._reserving(parts) if parts else nullcontext()
+
+    @contextmanager
+    def _reserving(self, parts: int) -> Iterator[None]:
         taken = self.handoffs.count + self.handoffs.reserved
-        if parts and taken + parts > self.bounds.max_handoffs:
+        if taken + parts > self.bounds.max_handoffs:
             raise self._refusal("too much waits for a person", "too_many_handoffs")
         self.handoffs.reserved += parts
         try:
@@ -115,8 +118,8 @@ class Admission:
     def _is_flooded(self, capability: Capability, environment: str) -> bool:
         somebody_can = False
         for agent in self.backlog.group(capability):
-            if agent.environment == environment and self.backlog.capacity(agent.agent_id):
-                if self.backlog.waiting(agent.agent_id) < self.bounds.max_backlog:
+            if agent.environment == environment and (capacity := self.backlog.capacity(agent.agent_id)):
+                if self.backlog.open_at(agent.agent_id) < capacity + self.bounds.max_backlog:
                     return False
                 somebody_can = True
         return somebody_can

@@ -1,7 +1,7 @@
 """Commits changes to the ledger and sets off, in one place, what follows from them."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -103,7 +103,7 @@ class Bookkeeper:
             self.loads.add_open(attempt.agent_id, -1)
             self._count_outcome(change, attempt)
         if new:
-            await self._send(change, since)
+            await self._send(change, new, since)
         for attempt in abandoned_attempts(change):
             await self._stop(attempt)
         if has_ended(change):
@@ -114,8 +114,8 @@ class Bookkeeper:
             self.waiters.notify(change.after)
             await self.announce(change)
 
-    async def _send(self, change: Change, since: float) -> None:
-        for attempt in self.outbox.offer(change, since):
+    async def _send(self, change: Change, new: Sequence[Attempt], since: float) -> None:
+        for attempt in self.outbox.offer(change, new, since):
             await self.release(attempt)
 
     def _note_decided(self, change: Change, attempt: Attempt) -> None:

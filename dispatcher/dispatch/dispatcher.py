@@ -1,8 +1,7 @@
 """The door to dispatch: submit a message, wait for its end, read it back, or have it explained."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from functools import partial
 
 from dispatcher.dispatch.admission import Admission
@@ -21,20 +20,19 @@ from dispatcher.dispatch.selection import Selection
 from dispatcher.errors import RequestError
 from dispatcher.identifiers import RequestId, new_id
 from dispatcher.intents.plan import Plan
+from dispatcher.records import Struct, replace
 from dispatcher.registry.access import Identity, Role
 from dispatcher.routing.decision import Decision
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submitted:
+class Submitted(Struct, frozen=True, kw_only=True):
     """An accepted request; `replayed` where its idempotency key had been used for it before."""
 
     request_id: RequestId
     replayed: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class Explanation(Struct, frozen=True, kw_only=True):
     """What would happen to a message now; `decisions` by intent position. Nothing was sent or stored."""
 
     plan: Plan
@@ -169,14 +167,14 @@ class Dispatcher:
             build=lambda now_ms: first_step(arrival, now_ms, assigner),
         )
 
-    @contextmanager
-    def _admitted(self, planned: Planned, identity: Identity, environment: str) -> Iterator[None]:
+    def _admitted(
+        self, planned: Planned, identity: Identity, environment: str
+    ) -> AbstractContextManager[None]:
         """While it is accepted; raises OverloadedError where too much waits for those who would do it."""
         asked = self.selection.asked_for(identity.caller_id, planned)
         self.admission.check(asked, environment)
         is_handed_over = self.selection.hands_over(identity.caller_id, planned)
-        with self.admission.reserving(asked.count(None) if is_handed_over else 0):
-            yield
+        return self.admission.reserving(asked.count(None) if is_handed_over else 0)
 
 
 def _replay(known: KeyedRequest, message: ChatMessage) -> Submitted:

@@ -1,9 +1,10 @@
 """What becomes of a part that no capability is near enough for (pure; requirement C1)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from dispatcher.identifiers import Capability
+from dispatcher.records import replace
 from dispatcher.routing.decision import Advice, Decision, Outcome, Rejection
 
 REASON = "fallback"

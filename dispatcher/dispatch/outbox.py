@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from dispatcher.clock import Clock
 from dispatcher.dispatch.lifecycle.ledger import AttemptKey, Change, Due
@@ -28,12 +28,12 @@ class Outbox:
         """The monotonic time that `offer` and `put` count from."""
         return self._clock.monotonic()
 
-    def offer(self, change: Change, since: float) -> Sequence[Attempt]:
-        """Take the attempts that a commit of this replica created and claimed; those that found no place.
+    def offer(self, change: Change, new: Iterable[Attempt], since: float) -> Sequence[Attempt]:
+        """Take those of its new attempts that a commit of this replica claimed; those that found no place.
 
         Budget and claim run from `since`, a time before the commit began: it may have taken long.
         """
-        ours = [attempt for attempt in change.new_attempts() if attempt.claimed_by == self.replica]
+        ours = [attempt for attempt in new if attempt.claimed_by == self.replica]
         return [one for one in ours if not self.put(due_of(change.after, one, change.now_ms), since)]
 
     def put(self, due: Due, since: float) -> bool:

@@ -1,7 +1,7 @@
 """From a message to its plan and the ranking behind each intent."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 
 from dispatcher.clock import Calendar
@@ -16,14 +16,14 @@ from dispatcher.intents.follow_up import continuing, fill, is_continued, named_b
 from dispatcher.intents.plan import Decomposer, Piece, Plan, SpanRank
 from dispatcher.intents.reading import Reading, read_text
 from dispatcher.intents.recent_readings import RecentReadings
+from dispatcher.records import Struct, replace
 from dispatcher.registry.repository import CapabilityContract
 from dispatcher.routing.reindex import Routes
 from dispatcher.routing.router import Ranking
 from dispatcher.routing.rules import ClarifyRules
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class Planned(Struct, frozen=True, kw_only=True):
     """A plan and, by intent position, the ranking it came from.
 
     There are no rankings where the caller named the capability. Where the caller described it, `described`

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dispatcher.dispatch.bookkeeper import Bookkeeper
 from dispatcher.dispatch.lifecycle.accept import Arrival, Repetition, first_step, new_state
@@ -16,14 +16,14 @@ from dispatcher.errors import RequestError
 from dispatcher.identifiers import AgentId, RequestId, idempotency_key, new_id
 from dispatcher.intents.plan import Intent
 from dispatcher.protocol.topology import DEAD_LETTER_TTL_MS
+from dispatcher.records import Struct, replace
 from dispatcher.routing.decision import Rejection
 
 INBOXES_REMEMBER_MS = DEAD_LETTER_TTL_MS
 """How long after a task ended its agent surely knows how; a day less than inboxes keep it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadLetter:
+class DeadLetter(Struct, frozen=True, kw_only=True):
     """A dead letter with the request it belongs to; None for a frame that belongs to none."""
 
     entry: DeadEntry

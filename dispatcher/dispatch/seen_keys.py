@@ -22,9 +22,10 @@ class SeenKeys:
     def add(self, caller: CallerId, idempotency_key: str) -> bool:
         """Note a key; whether it was here before."""
         name = (caller, idempotency_key)
-        was_here = name in self._keys
+        if name in self._keys:
+            self._keys.move_to_end(name)
+            return True
         self._keys[name] = None
-        self._keys.move_to_end(name)
         if len(self._keys) > self._limit:
             self._keys.popitem(last=False)
-        return was_here
+        return False

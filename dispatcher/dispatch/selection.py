@@ -1,7 +1,7 @@
 """Asking routing who takes an intent now, with what the request allows."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import orjson
 
@@ -13,6 +13,7 @@ from dispatcher.dispatch.lifecycle.request import Request, Task
 from dispatcher.dispatch.planning import Planned
 from dispatcher.identifiers import AgentId, CallerId, Capability
 from dispatcher.intents.plan import Intent
+from dispatcher.records import replace
 from dispatcher.registry.live import AgentDirectory
 from dispatcher.routing.decision import Decision, Outcome
 from dispatcher.routing.record import read_ranking

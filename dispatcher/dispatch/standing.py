@@ -1,10 +1,9 @@
 """Rankings as a language model's advice sees them, and what becomes of them by it (pure)."""
 
-from dataclasses import replace
-
 from dispatcher.identifiers import Capability
 from dispatcher.intents.doubt import Near, Standing
 from dispatcher.intents.plan import Piece
+from dispatcher.records import replace
 from dispatcher.routing.decision import Advice
 from dispatcher.routing.ranking import CapabilityScore, Ranking
 

@@ -71,15 +71,16 @@ class Waiters:
             self._held_bytes += weight
 
     def notify(self, state: RequestState) -> None:
-        """Hand a committed state to whoever waits for it here."""
+        """Hand a committed state to whoever waits for it here; who watches is told by `touch`."""
         request_id = state.request.request_id
         if state.request.status is RequestStatus.OPEN:
             return
         if request_id in self._expected:
             self._hold(state)
-        if request_id in self._waiting:
+        if bells := self._waiting.get(request_id):
             self._ended[request_id] = state
-            self.wake(request_id)
+            for bell in bells:
+                bell.set()
 
     def touch(self, request_id: RequestId) -> None:
         """Make whoever watches the request look into the ledger; who waits for its end sleeps on."""

@@ -23,9 +23,10 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
 
 
 def _visible(text: str) -> str:
-    if all(unicodedata.category(character) in _INVISIBLE for character in text):
-        raise PydanticCustomError("blank", "Must hold at least one visible character.")
-    return text
+    for character in text:
+        if unicodedata.category(character) not in _INVISIBLE:
+            return text
+    raise PydanticCustomError("blank", "Must hold at least one visible character.")
 
 
 VisibleText = Annotated[str, AfterValidator(_visible)]

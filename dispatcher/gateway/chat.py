@@ -120,11 +120,11 @@ class ChatRoutes:
             # Compared where a key comes again; without one nobody asks for it.
             digest = "" if key is None else digest_document(document)
             message = self._message(body, key, digest)
-            submit = partial(self._parts.dispatcher.submit, message, identity_of(request))
+            identity, submit = identity_of(request), self._parts.dispatcher.submit
             if prefers_events(header_values(request, "accept")):
-                return stream_submitted(self._parts, request, partial(submit, waits=False))
+                return stream_submitted(self._parts, request, partial(submit, message, identity, waits=False))
             waits = not prefers_async(header_values(request, "prefer"))
-            submitted = await submit(waits=waits)
+            submitted = await submit(message, identity, waits=waits)
         if waits:
             return submission_reply(submitted, await self._wait(submitted, wait_s))
         state = await self._wait(submitted, 0) if submitted.replayed else None

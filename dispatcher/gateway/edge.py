@@ -6,6 +6,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dispatcher.clock import Clock
 from dispatcher.gateway.problem import incident_response
+from dispatcher.gateway.whole import STATUS
 
 _log = logging.getLogger(__name__)
 
@@ -23,32 +24,30 @@ class Edge:
             await self._app(scope, receive, send)
             return
         started_at = self._clock.monotonic()
-        status = 0
 
         async def note_status(message: Message) -> None:
-            nonlocal status
             if message["type"] == "http.response.start":
-                status = message["status"]
+                scope[STATUS] = message["status"]
             await send(message)
 
         try:
             await self._app(scope, receive, note_status)
         except Exception as error:
             response = incident_response(error)
-            if status:
+            if STATUS in scope:
                 raise
             await response(scope, receive, note_status)
         finally:
-            _log.info("http.request", extra=_facts(scope, status, self._clock.monotonic() - started_at))
+            _log.info("http.request", extra=_facts(scope, self._clock.monotonic() - started_at))
 
 
-def _facts(scope: Scope, status: int, elapsed_s: float) -> dict[str, object]:
+def _facts(scope: Scope, elapsed_s: float) -> dict[str, object]:
     route = scope.get("route")
     identity = scope.get("state", {}).get("identity")
     return {
         "method": scope["method"],
         "route": getattr(route, "path", "unmatched"),
-        "status": status,
+        "status": scope.get(STATUS, 0),
         "elapsed_ms": round(elapsed_s * 1000, 3),
         "subject": getattr(identity, "subject", None),
     }

@@ -1,7 +1,6 @@
 """Parts that people do, for administrators: what waits for a person, and the person's answer."""
 
 import re
-from dataclasses import asdict
 
 from fastapi import APIRouter, Security
 from starlette.requests import Request
@@ -24,6 +23,7 @@ from dispatcher.gateway.receive import receive_document
 from dispatcher.gateway.reply import json_response
 from dispatcher.gateway.validation import validate_document
 from dispatcher.identifiers import TaskId
+from dispatcher.records import asdict
 from dispatcher.registry.access import Role
 
 _TASK_ID = re.compile(TASK_ID)

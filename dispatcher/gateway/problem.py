@@ -22,6 +22,7 @@ from dispatcher.errors import (
     UnavailableError,
 )
 from dispatcher.gateway.validation import InvalidBodyError
+from dispatcher.gateway.whole import WholeResponse
 from dispatcher.identifiers import new_id
 
 MEDIA_TYPE = "application/problem+json"
@@ -109,7 +110,7 @@ def problem_response(
         "detail": detail,
         **(members or {}),
     }
-    return Response(orjson.dumps(content), kind.status, headers, media_type=MEDIA_TYPE)
+    return WholeResponse(orjson.dumps(content), kind.status, headers, media_type=MEDIA_TYPE)
 
 
 def incident_response(error: BaseException) -> Response:

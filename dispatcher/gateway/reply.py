@@ -6,6 +6,8 @@ import orjson
 from pydantic import BaseModel
 from starlette.responses import Response
 
+from dispatcher.gateway.whole import WholeResponse
+
 
 def encode(content: object) -> bytes:
     """JSON of dataclasses, models, enums, mappings and sets (sorted); NaN becomes null."""
@@ -16,7 +18,7 @@ def json_response(
     content: object, *, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
     """A response with `content` as its JSON body."""
-    return Response(encode(content), status, headers, media_type="application/json")
+    return WholeResponse(encode(content), status, headers)
 
 
 def _plain(value: object) -> object:

@@ -1,11 +1,11 @@
 """Finds what a piece refers to, so that its agent knows what "it" is (pure)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from dispatcher.intents.filler import is_standing
 from dispatcher.intents.plan import Entity, EntityKind, Piece
 from dispatcher.intents.reference import is_item, is_leaning, refers
+from dispatcher.records import replace
 
 MAX_PIECES = 3
 """Pieces that an antecedent reaches back."""

@@ -1,16 +1,15 @@
 """Builds the plan: what each intent knows already, what it waits for, what nobody can give."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from dispatcher.identifiers import Capability
 from dispatcher.intents.dependency import link_to, without_cycles
 from dispatcher.intents.input_field import InputField
 from dispatcher.intents.plan import Entity, EntityKind, Intent, Link, Piece, Plan
+from dispatcher.records import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankedPiece:
+class RankedPiece(Struct, frozen=True, kw_only=True):
     """A piece and the capability it was ranked to; None means out of scope. `similarity` is in [0, 1]."""
 
     piece: Piece

@@ -23,13 +23,13 @@ class RuleDecomposer:
 
     def __init__(self, rules: DecomposeRules) -> None:
         self._rules = rules
-        self._read = RecentReadings(read_clauses)
+        self._begin = RecentReadings(self._begun)
 
     async def split(self, message: str, rank: Rank) -> tuple[Piece, ...]:
         """See `plan.Decomposer`; errors of `rank` pass through."""
-        read = self._read(message)
-        if len(read.clauses) == 1:
-            return (self._piece(message, read.clauses, (0, 1)),)
+        read, whole = self._begin(message)
+        if whole is not None:
+            return (whole,)
         spans = all_spans(len(read.clauses))
         pieces = {span: self._piece(message, read.clauses, span) for span in spans}
         table = SpanTable(
@@ -41,6 +41,11 @@ class RuleDecomposer:
             ranks=dict(zip(spans, await rank([piece.ranked for piece in pieces.values()]), strict=True)),
         )
         return with_antecedents(message, [pieces[span] for span in choose_spans(table, self._rules)])
+
+    def _begun(self, message: str) -> tuple["ReadClauses", Piece | None]:
+        """What is read once in a message: its clauses and, where there is one alone, the piece that it is."""
+        read = read_clauses(message)
+        return read, self._piece(message, read.clauses, (0, 1)) if len(read.clauses) == 1 else None
 
     def _piece(self, message: str, clauses: Sequence[Clause], span: Span) -> Piece:
         start, end = clauses[span[0]].start, clauses[span[1] - 1].end

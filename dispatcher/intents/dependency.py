@@ -4,11 +4,11 @@ A link exists only where a field's schema names its source; equal names alone ne
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from dispatcher.identifiers import Capability
 from dispatcher.intents.input_field import InputField
 from dispatcher.intents.plan import Link, Source
+from dispatcher.records import replace
 
 Links = Mapping[int, tuple[Link, ...]]
 """The links of each intent, by its position."""

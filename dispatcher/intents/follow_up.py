@@ -8,12 +8,12 @@ For that `topic_of` is kept of each message, `continuing` gives the piece to be 
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from dispatcher.intents.filler import is_courtesy
 from dispatcher.intents.input_field import InputField, input_fields
 from dispatcher.intents.plan import Entity, EntityKind, Piece, SpanRank
 from dispatcher.intents.reference import is_leaning, plain
+from dispatcher.records import replace
 
 FREE_CHARACTERS = 64
 """A longer message is no bare answer."""

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dispatcher.errors import UnavailableError
 from dispatcher.identifiers import Capability
@@ -12,6 +12,7 @@ from dispatcher.intents.doubt import DoubtRules, Standing, split_doubt
 from dispatcher.intents.language_model import LanguageModel, Offer
 from dispatcher.intents.plan import Decomposer, Piece, Rank
 from dispatcher.intents.split_advice import read_pieces, split_prompt
+from dispatcher.records import replace
 from dispatcher.traditional import simplified
 
 logger = logging.getLogger(__name__)

@@ -1,11 +1,11 @@
 """The plan of a request: its intents, in the order asked, and which waits for which."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
 from dispatcher.identifiers import Capability
+from dispatcher.records import Struct, field
 
 MAX_INTENTS = 8
 
@@ -21,8 +21,7 @@ class EntityKind(StrEnum):
     """What the intent's own words refer to: a stretch of the message before them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entity:
+class Entity(Struct, frozen=True, kw_only=True):
     """One thing named in the text. `start` and `end` count characters of the whole message.
 
     `value` is normalised: phone E.164, date ISO 8601, amount a number in the unit written.
@@ -45,8 +44,7 @@ class Entity:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpanRank:
+class SpanRank(Struct, frozen=True, kw_only=True):
     """How a piece of text ranks: its best capability and two scores of different meaning.
 
     `score` is the encoder's raw score, comparable between pieces of one message only;
@@ -64,8 +62,7 @@ Rank = Callable[[Sequence[str]], Awaitable[Sequence[SpanRank]]]
 """A ranking function: one SpanRank for each text, in order, encoded in one batch."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class Piece(Struct, frozen=True, kw_only=True):
     """A stretch of the message that asks for one thing. `start`, `end` count its characters.
 
     `asked` is what stands for a text that is too long to be ranked. `antecedent` is what the piece
@@ -99,8 +96,7 @@ class Decomposer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(Struct, frozen=True, kw_only=True):
     """Where an input field may come from: another intent's output field."""
 
     position: int
@@ -109,8 +105,7 @@ class Source:
     """Name of the field in that intent's result data."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class Link(Struct, frozen=True, kw_only=True):
     """One input field fed by another intent of the same plan."""
 
     field: str
@@ -118,8 +113,7 @@ class Link:
     required: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Intent:
+class Intent(Struct, frozen=True, kw_only=True):
     """One thing the user wants. `position` counts from 0 in the order asked.
 
     `capability` None means out of scope. `confidence` is the calibrated similarity in [0, 1].
@@ -144,8 +138,7 @@ class Intent:
         return frozenset(source.position for link in self.links for source in link.sources)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """All intents of one message; the links form no cycle."""
 
     intents: tuple[Intent, ...]

@@ -1,15 +1,14 @@
 """What a message says by itself, whatever is registered (pure)."""
 
-from dataclasses import dataclass
 from datetime import date
 
 from dispatcher.intents.entity import extract_entities
 from dispatcher.intents.language import detect_language
 from dispatcher.intents.plan import Entity
+from dispatcher.records import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(Struct, frozen=True, kw_only=True):
     """The language of a text and what it names, in its order."""
 
     language: str

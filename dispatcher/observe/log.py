@@ -7,10 +7,12 @@ import json
 import logging
 import sys
 from datetime import UTC, datetime
+from itertools import islice
 
 import orjson
 import structlog
 
+from dispatcher.observe.lean_record import LeanRecord
 from dispatcher.observe.turn_handler import TurnHandler
 
 QUIET = ("aiosqlite", "alembic", "asyncio", "uvicorn.access", "uvicorn.error")
@@ -19,7 +21,7 @@ SILENT = ("aiormq", "aio_pika")
 """Libraries that warn, with a trace, of lost connections, which `amqp` reports in one line itself."""
 _OWN = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"})
 """What every record has; whatever else one has came with `extra`."""
-_OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
+_KEYS_OF_ANY_TYPE = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 
 
 def configure_logging(level: str, *, as_json: bool) -> None:
@@ -27,6 +29,8 @@ def configure_logging(level: str, *, as_json: bool) -> None:
     # What no line of ours shows costs a third of a record; the standard library's own way to leave it out.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging._srcfile = None  # noqa: SLF001 - as its documentation says, so that no line looks up its caller
+    if logging.getLogRecordFactory() is logging.LogRecord:  # else somebody wants more of a record
+        logging.setLogRecordFactory(LeanRecord)
     handler = TurnHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if as_json else _readable())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
@@ -50,15 +54,25 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "timestamp": datetime.fromtimestamp(record.created, UTC),
         }
-        line |= {name: fact for name, fact in vars(record).items() if name not in _OWN}
+        own = LeanRecord.OWN if type(record) is LeanRecord else 0  # come first
+        for name, fact in islice(vars(record).items(), own, None):
+            if name not in _OWN:
+                line[name] = fact  # noqa: PERF403 - another dict to take them from costs a seventh of a line
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         if record.stack_info:
             line["stack"] = record.stack_info
         try:
-            return orjson.dumps(line, default=repr, option=_OPTIONS).decode()
-        except TypeError:  # an integer beyond 64 bits, or half a surrogate pair
-            return json.dumps(line, default=str)
+            return orjson.dumps(line, default=repr, option=orjson.OPT_UTC_Z).decode()
+        except TypeError:
+            return _odd(line)
+
+
+def _odd(line: dict[str, object]) -> str:
+    try:
+        return orjson.dumps(line, default=repr, option=_KEYS_OF_ANY_TYPE).decode()
+    except TypeError:  # an integer beyond 64 bits, or half a surrogate pair
+        return json.dumps(line, default=str)
 
 
 def _readable() -> logging.Formatter:

@@ -20,10 +20,18 @@ class TurnHandler(logging.StreamHandler[TextIO]):
         self._lines: list[str] = []
         self._due_in: asyncio.AbstractEventLoop | None = None
 
+    def handle(self, record: logging.LogRecord) -> bool:
+        """See `logging.Handler`, whose way to the filters and round the lock costs more than `emit`."""
+        if self.filters:
+            return super().handle(record)
+        with self.lock or nullcontext():
+            self.emit(record)
+        return True
+
     def emit(self, record: logging.LogRecord) -> None:
         """See `logging.Handler`."""
         try:
-            self._lines.append(self.format(record) + self.terminator)
+            self._lines.append(self.format(record))
             if record.levelno >= logging.WARNING or len(self._lines) >= self.MOST_LINES:
                 self.flush()
             else:
@@ -36,8 +44,8 @@ class TurnHandler(logging.StreamHandler[TextIO]):
         with self.lock or nullcontext():
             lines, self._lines, self._due_in = self._lines, [], None
             if lines:
-                self.stream.write("".join(lines))
-                super().flush()
+                self.stream.write(self.terminator.join([*lines, ""]))
+                self.stream.flush()
 
     def _flush_after_turn(self) -> None:
         try:

@@ -11,11 +11,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from dispatcher.protocol.declaration import Declaration, Name
-from dispatcher.protocol.storable import storable
+from dispatcher.protocol.storable import storable, storable_text
 
 VERSION: Literal[1] = 1
 
-Text = Annotated[str, AfterValidator(storable)]
+Text = Annotated[str, AfterValidator(storable_text)]
 """Text without NUL and half surrogate pairs: what an agent sends has to be kept."""
 Document = Annotated[dict[str, JsonValue], AfterValidator(storable)]
 """A JSON object that has no flaw by `storable`."""

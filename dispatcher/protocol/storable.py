@@ -54,9 +54,16 @@ def find_flaw(value: object) -> Flaw | None:
 
 def storable(value: ValueT) -> ValueT:
     """The value itself; raises ValueError, as a pydantic validator does, when it has a flaw."""
-    if flaw := find_flaw(value):
+    if value and (flaw := find_flaw(value)):
         raise ValueError(flaw.text)
     return value
+
+
+def storable_text(text: str) -> str:
+    """As `storable`."""
+    if flaw := _flaw_of_text(text):
+        raise ValueError(flaw.text)
+    return text
 
 
 def _inside(containers: list[_Container]) -> list[object]:
@@ -73,7 +80,7 @@ def _inside(containers: list[_Container]) -> list[object]:
 
 def _flaw_of_scalar(value: object) -> Flaw | None:
     if isinstance(value, str):
-        return UNUSABLE_TEXT if "\x00" in value or not _is_unicode(value) else None
+        return _flaw_of_text(value)
     if isinstance(value, int):
         return BEYOND_64_BITS if abs(value) > MAX_INTEGER else None
     if isinstance(value, float):
@@ -81,12 +88,14 @@ def _flaw_of_scalar(value: object) -> Flaw | None:
     return None
 
 
-def _is_unicode(text: str) -> bool:
+def _flaw_of_text(text: str) -> Flaw | None:
     """Half a surrogate pair has no UTF-8 form."""
+    if "\x00" in text:
+        return UNUSABLE_TEXT
     if text.isascii():
-        return True
+        return None
     try:
         text.encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        return UNUSABLE_TEXT
+    return None

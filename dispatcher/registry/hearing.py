@@ -24,7 +24,8 @@ class Hearing:
 
     def monotonic(self) -> float:
         """Seconds since an arbitrary start, without those that were missed."""
-        self._go_on()
+        if self._still_since is not None:
+            self._go_on()
         now = self._clock.monotonic() if self._still_since is None else self._still_since
         return now - self._missed_s
 

@@ -12,8 +12,10 @@ def followed(node: object, root: Mapping[str, object]) -> Mapping[str, object]:
     So `{"$ref": "#/$defs/Price", "description": "..."}` is a price with a description of its own. What a
     reference to nowhere, to another document or in a circle names is an empty schema; so is what is none.
     """
-    if not isinstance(node, Mapping) or "$ref" not in node:
-        return node if isinstance(node, Mapping) else {}
+    if not isinstance(node, Mapping):
+        return {}
+    if "$ref" not in node:
+        return node
     merged: dict[str, object] = {}
     for _ in range(MAX_REFERENCES):
         if not isinstance(node, Mapping):

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from dispatcher.identifiers import AgentId, Capability
+from dispatcher.records import Struct
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +22,7 @@ class SuccessRules:
     max_entries: int = 100_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcomes:
+class Outcomes(Struct, frozen=True, kw_only=True):
     """Decayed counts of successes and failures, as of `at` (seconds of a monotonic clock)."""
 
     succeeded: float = 0.0
@@ -69,7 +69,7 @@ class SuccessWindow:
 
     def record(self, agent_id: AgentId, capability: Capability, *, succeeded: bool, now: float) -> None:
         """Count one ended attempt."""
-        old = self._entries.get((agent_id, capability), Outcomes(at=now))
+        old = self._entries.get((agent_id, capability)) or Outcomes(at=now)
         new = add_outcome(old, succeeded=succeeded, now=now, half_life_s=self._rules.half_life_s)
         self.put(agent_id, capability, new)
 

@@ -109,11 +109,11 @@ class LiveView:
 
     def has_waiting(self, agent_id: AgentId) -> bool:
         """Whether more attempts are open at the agent than its live instances run at once."""
-        return self.waiting(agent_id) > 0
+        return self.open_at(agent_id) > self.capacity(agent_id)
 
-    def waiting(self, agent_id: AgentId) -> int:
-        """How many attempts are open at the agent beyond what its live instances run at once."""
-        return self._open.get(agent_id, 0) - self.capacity(agent_id)
+    def open_at(self, agent_id: AgentId) -> int:
+        """Attempts open at the agent."""
+        return self._open.get(agent_id, 0)
 
     def total_open(self) -> int:
         """Attempts open in the ledger, at all agents."""

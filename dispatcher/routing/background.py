@@ -26,22 +26,34 @@ def contrast_digest() -> str:
     return hashlib.sha256(said.encode()).hexdigest()[:12]
 
 
+class Contrast:
+    """What is taken off a query's best cosine: the mean of its nearest background cosines."""
+
+    def __init__(self, background: Vectors) -> None:
+        # As columns side by side: the product with a single query takes two thirds of the time.
+        self._columns = np.ascontiguousarray(background.T)
+
+    def of(self, queries: Vectors) -> NDArray[np.float32]:
+        """One for each query."""
+        return _nearest(queries.dot(self._columns))
+
+
 def contrast_of(queries: Vectors, background: Vectors) -> NDArray[np.float32]:
-    """What is taken off each query's best cosine: the mean of its nearest background cosines."""
-    return CONTRAST * _nearest(queries @ background.T)
+    """The same of many queries against a background that is not asked again."""
+    return _nearest(queries @ background.T)
 
 
 def contrast_of_background(background: Vectors) -> NDArray[np.float32]:
     """The same for the background utterances, each compared with the others only."""
     cosines = background @ background.T
     others = cosines[~np.eye(len(cosines), dtype=np.bool_)].reshape(len(cosines), len(cosines) - 1)
-    return CONTRAST * _nearest(others)
+    return _nearest(others)
 
 
 def _nearest(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The mean of each row's best; the rows are put into another order."""
+    """CONTRAST times the mean of each row's best; the rows are put into another order."""
     kept = min(NEAREST, cosines.shape[1])
     cosines.partition(cosines.shape[1] - kept, axis=1)
     # What `mean` does, without the functions around it: they cost as much as the sum of a row.
-    nearest: NDArray[np.float32] = np.add.reduce(cosines[:, -kept:], axis=1) / np.float32(kept)
+    nearest: NDArray[np.float32] = np.add.reduce(cosines[:, -kept:], axis=1) / np.float32(kept / CONTRAST)
     return nearest

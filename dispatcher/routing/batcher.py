@@ -4,7 +4,7 @@ import asyncio
 import logging
 import unicodedata
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Protocol
@@ -105,16 +105,23 @@ class BatchingEncoder:
         found = {key: self._cache[key] for key in keys if key in self._cache}
         for key in found:
             self._cache.move_to_end(key)
+        if len(found) < len(keys):
+            found |= await self._encoded(keys, found)
+        if not keys:
+            return np.zeros((0, self.dimensions), dtype=np.float32)
+        return np.array([found[key] for key in keys])
+
+    async def _encoded(self, keys: Sequence[_Key], found: Mapping[_Key, Vectors]) -> dict[_Key, Vectors]:
+        """The rows that are not found yet."""
+        made: dict[_Key, Vectors] = {}
         batches = self._enqueue([key for key in dict.fromkeys(keys) if key not in found])
         for batch in batches:
             await batch.done.wait()
             for key in keys:
                 if key in batch.errors:
                     raise _failed(batch.errors[key]) from batch.errors[key]
-            found |= batch.vectors
-        if not keys:
-            return np.zeros((0, self.dimensions), dtype=np.float32)
-        return np.stack([found[key] for key in keys])
+            made |= batch.vectors
+        return made
 
     def stop(self) -> None:
         """Start no call any more, and let go of the model and all vectors; on the event loop.

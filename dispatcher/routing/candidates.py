@@ -1,6 +1,6 @@
 """The agents that a decision looks at, each with every factor of its score."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -35,7 +35,7 @@ class Contender(NamedTuple):
 
     def rejected(self, rejection: Rejection | None) -> Candidate:
         """Its record in a decision that left it out for this reason; None is for the chosen one."""
-        return Candidate(*self.record[:-1], rejection)
+        return Candidate(*self.record[:-1], rejection) if rejection else self.record
 
 
 class Sight:
@@ -49,6 +49,8 @@ class Sight:
         self._weights = weights
         self._glances: dict[Key, tuple[float, float]] = {}
         """Success and headroom of those who were looked at lately and did not compete."""
+        self._seen: dict[int, tuple[Sequence[Line], Sequence[Candidate]]] = {}
+        """What was made lately of lines that a shortlist keeps, by their identity."""
         self._glances_end = -inf
 
     def contenders(self, lines: Iterable[Line]) -> list[Contender]:
@@ -60,12 +62,18 @@ class Sight:
             found.append(Contender(line.key, line.agent, status, record))
         return found
 
-    def neighbours(self, lines: Iterable[Line], now: float) -> list[Candidate]:
+    def neighbours(self, lines: Sequence[Line], now: float) -> Sequence[Candidate]:
         """Those of other capabilities, who only are on record; `now` in seconds of a monotonic clock."""
         if now >= self._glances_end:
-            self._glances, self._glances_end = {}, now + GLANCE_S
+            self._glances, self._seen, self._glances_end = {}, {}, now + GLANCE_S
+        known = self._seen.get(id(lines))
+        if known is not None:
+            return known[1]
         other = Rejection.OTHER_CAPABILITY
-        return [self._record(line, *self._glance(line.key), other) for line in lines]
+        made = [self._record(line, *self._glance(line.key), other) for line in lines]
+        # With the lines, so that no others can have their identity.
+        self._seen[id(lines)] = lines, made
+        return made
 
     def _glance(self, key: Key) -> tuple[float, float]:
         seen = self._glances.get(key)

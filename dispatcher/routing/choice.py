@@ -24,8 +24,7 @@ FUNNEL = tuple(Rejection)
 """The reasons in the funnel's order."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query(Demand):
+class Query(Demand, frozen=True, kw_only=True):
     """One intent to be decided.
 
     `capability` None asks for the ranking's winner, subject to the floors. A given one was decided

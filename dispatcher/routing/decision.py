@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from dispatcher.identifiers import AgentId, Capability
+from dispatcher.records import Struct
 
 
 class Outcome(StrEnum):
@@ -84,8 +85,7 @@ class Weights:
     headroom: float = 0.2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShadowDecision:
+class ShadowDecision(Struct, frozen=True, kw_only=True):
     """What the calibration in shadow, by its number, would have made of a text.
 
     `outcome` differs from the decision's own only where its floors do; where those in force refused the
@@ -98,8 +98,7 @@ class ShadowDecision:
     scope_floor: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Struct, frozen=True, kw_only=True):
     """One intent's routing, complete enough to be computed again offline with other weights.
 
     `candidates` holds the winning capability's group and the next 20 by similarity; agents

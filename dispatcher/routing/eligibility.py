@@ -6,20 +6,19 @@ suspect's sake: whoever sends heartbeats goes before it, however busy.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime, time
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from dispatcher.identifiers import AgentId, Capability
 from dispatcher.protocol.declaration import Hours
+from dispatcher.records import Struct
 from dispatcher.registry.agent import Agent, AgentStatus, Liveness
 from dispatcher.routing.decision import Rejection
 from dispatcher.routing.slots import Key
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
+class Demand(Struct, frozen=True, kw_only=True):
     """What a request asks of an agent beside the capability. `now` is aware, in UTC.
 
     `payload_bytes` is the size of the task frame; agents in `tried` are chosen only where no other

@@ -56,7 +56,7 @@ class FaissIndex:
             np.ascontiguousarray(queries, dtype=np.float32), -np.inf
         )
         rows = [self._by_key(found[a:b], slots[a:b]) for a, b in pairwise(ends.tolist())]
-        return within(limit, np.stack(rows))
+        return within(limit, np.array(rows))
 
     def _by_key(self, found: Scores, slots: NDArray[np.int64]) -> Scores:
         row = np.zeros(self._slots.size, dtype=np.float32)

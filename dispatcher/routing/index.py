@@ -9,9 +9,8 @@ from dispatcher.errors import ConfigurationError
 from dispatcher.routing.embedder import Vectors
 from dispatcher.routing.slots import Key, Slots
 
-DECIMALS = 6
-"""Scores are rounded to these, so that equal vectors tie on every machine."""
-
+STEPS = np.float32(1e6)
+"""Scores are rounded to so many steps, so that equal vectors tie on every machine."""
 
 NOT_SEARCHED = -1.0
 """The score of a key beyond the search limit: the lowest there is."""
@@ -64,7 +63,9 @@ def within(limit: int, scores: Scores) -> Scores:
 
     They are changed in place.
     """
-    np.round(scores, DECIMALS, out=scores)
+    # What `np.round` does, in a third of its time for a few hundred scores.
+    np.rint(np.multiply(scores, STEPS, out=scores), out=scores)
+    np.divide(scores, STEPS, out=scores)
     beyond = scores.shape[1] - limit
     if beyond <= 0:
         return scores
@@ -117,4 +118,4 @@ class ExactIndex:
         check_vectors(queries, self._wanted, encoder_id)
         if self._in_order is None:
             self._in_order = self._matrix[self._slots.order]
-        return within(limit, queries @ self._in_order.T)
+        return within(limit, queries.dot(self._in_order.T))

@@ -8,7 +8,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,17 +24,16 @@ PAIR_WORTH = 0.5
 """Of two neighbouring words, a word having 1; pairs of unspaced characters count as words do."""
 
 _UNSPACED = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_WORD = re.compile(r"[a-z0-9]+")
-"""A run in a lower text of ASCII only."""
+_IN_WORDS = "".join(chr(code).lower() if chr(code).isalnum() else " " for code in range(128))
+"""Each ASCII character as it is in words, and spaces for those that are in none."""
 _RUN = re.compile(rf"(?P<unspaced>[{_UNSPACED}]+)|[^\W_{_UNSPACED}]+")
 
 
 def terms(text: str) -> list[str]:
-    """The text's terms in order, repeated ones included."""
+    """The text's terms, repeated ones included."""
     if text.isascii():
-        words = _WORD.findall(text.lower())
-        pairs = ((run, f"{before} {run}") for before, run in pairwise(words))
-        return [*words[:1], *chain.from_iterable(pairs)]
+        words = text.translate(_IN_WORDS).split()
+        return [*words, *map(" ".join, pairwise(words))]
     found: list[str] = []
     before = None
     for match in _RUN.finditer(text.lower()):
@@ -53,6 +53,13 @@ def name_words(name: str) -> str:
     return " ".join(re.findall(r"[^._-]+", name))
 
 
+class _Places(NamedTuple):
+    """The position of each slot, and how soon more of the same word stops to count there."""
+
+    position_of: NDArray[np.intp]
+    damping: NDArray[np.float32]
+
+
 class LexicalIndex:
     """Term counts of each key's declaration; what a term adds depends on all and is worked out when asked."""
 
@@ -60,10 +67,10 @@ class LexicalIndex:
         self._slots = Slots()
         self._counts: dict[Key, Counter[str]] = {}
         self._postings: dict[str, dict[int, int]] = {}
-        self._gains: dict[str, tuple[NDArray[np.intp], NDArray[np.float32]]] = {}
+        self._gains: dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
         """What a term adds to the keys at which positions, as far as somebody asked; none after a change."""
-        self._position_of: NDArray[np.intp] | None = None
-        """The position of each slot; None after a change."""
+        self._places: _Places | None = None
+        """None after a change."""
         self._lengths = np.zeros(16, dtype=np.float32)
 
     @property
@@ -98,12 +105,12 @@ class LexicalIndex:
 
     def _changed(self) -> None:
         self._gains.clear()
-        self._position_of = None
+        self._places = None
 
     def scores(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """BM25 of each text (row) with each key (column, by position); 0 where nothing is shared."""
         table = np.zeros((len(texts), len(self._slots)), dtype=np.float32)
-        for at, text in enumerate(texts):
+        for row, text in zip(table, texts, strict=True):
             found = [
                 self._gains.get(term) or self._gains_of(term)
                 for term in dict.fromkeys(terms(text))
@@ -111,27 +118,24 @@ class LexicalIndex:
             ]
             if found:
                 positions, gains = zip(*found, strict=True)
-                table[at] = np.bincount(
-                    np.concatenate(positions), weights=np.concatenate(gains), minlength=table.shape[1]
-                )
+                row[:] = np.bincount(np.concatenate(positions), np.concatenate(gains), len(row))
         return table
 
-    def _gains_of(self, term: str) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    def _gains_of(self, term: str) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         posting = self._postings[term]
+        places = self._places = self._places or self._arrange()
         slots = np.fromiter(posting, dtype=np.intp, count=len(posting))
-        counts = np.fromiter(posting.values(), dtype=np.float32, count=len(posting))
+        # Of 64 bits, as the sum over terms wants them: else it would make them so each time.
+        counts = np.fromiter(posting.values(), dtype=np.float64, count=len(posting))
         rarity = math.log1p((len(self._slots) - len(slots) + 0.5) / (len(slots) + 0.5))
-        worth = rarity * (PAIR_WORTH if " " in term else 1.0)
-        gains = worth * counts * (K1 + 1) / (counts + self._damping(slots))
-        self._gains[term] = (self._positions()[slots], gains)
-        return self._gains[term]
+        worth = rarity * (PAIR_WORTH if " " in term else 1.0) * (K1 + 1)
+        gains = counts * worth / (counts + places.damping[slots])
+        found = self._gains[term] = (places.position_of[slots], gains)
+        return found
 
-    def _positions(self) -> NDArray[np.intp]:
-        if self._position_of is None:
-            self._position_of = np.zeros(self._slots.size, dtype=np.intp)
-            self._position_of[self._slots.order] = np.arange(len(self._slots))
-        return self._position_of
-
-    def _damping(self, slots: NDArray[np.intp]) -> NDArray[np.float32]:
-        mean = self._lengths[: self._slots.size].sum() / len(self._slots)
-        return K1 * (1 - B + B * self._lengths[slots] / max(float(mean), 1.0))
+    def _arrange(self) -> "_Places":
+        position_of = np.zeros(self._slots.size, dtype=np.intp)
+        position_of[self._slots.order] = np.arange(len(self._slots))
+        lengths = self._lengths[: self._slots.size]
+        mean = max(float(lengths.sum()) / len(self._slots), 1.0)
+        return _Places(position_of, K1 * (1 - B + B * lengths / mean))

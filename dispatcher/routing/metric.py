@@ -7,6 +7,7 @@ Ledoit and Wolf (2004), with a fixed prior. It decides the order of capabilities
 calibrated similarity stay on the plain cosine. What it is worth is written in `docs/tuning.md`.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,7 +22,7 @@ PRIOR_ROWS = 1000.0
 """So many rows of spread weigh as much as the identity; 500 to 2,000 do equally well (512 dimensions)."""
 MAX_ROWS = 8192
 """Texts that the metric is made from; of a larger registry every n-th capability is taken."""
-_TINY = np.float32(1e-12)
+_TINY = 1e-12
 
 Floats = NDArray[np.float32]
 
@@ -36,9 +37,10 @@ class Metric:
         """Rows whose product with a vector, times its `reach`, is the cosine of both under the metric."""
         if self.matrix is None:
             return queries
-        turned = queries @ self.matrix
-        lengths = np.sqrt(np.einsum("ij,ij->i", turned, queries))
-        return np.asarray(turned / np.maximum(lengths, _TINY)[:, None])
+        turned = queries.dot(self.matrix)
+        for row, query in zip(turned, queries, strict=True):
+            np.divide(row, max(math.sqrt(max(row.dot(query), 0.0)), _TINY), out=row)
+        return np.asarray(turned)
 
     def reach(self, vectors: Vectors) -> Floats:
         """One over the length of each row under the metric; large for an all-zero row: its products are 0."""

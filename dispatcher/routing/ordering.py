@@ -63,20 +63,24 @@ class Ordering:
     scale: float
     worth: float
 
-    def scores(self, turned: Vectors, cosines: Floats, lexical: Floats, layout: Layout) -> Floats:
+    def shares(self, lexical: Floats) -> Floats:
+        """What a text's lexical scores add: `worth` for the best match, others in proportion; 0 without."""
+        best = float(np.maximum.reduce(lexical))
+        return lexical * np.float32(self.worth / best) if best > 0 else lexical
+
+    def scores(self, turned: Vectors, cosines: Floats, shares: Floats, layout: Layout) -> Floats:
         """Each capability's score for one text, given as the metric turns it.
 
-        `cosines` and `lexical`, the share that the best match of the text gets all of, are of each key.
+        `cosines` and `shares`, what its words add, are of each key.
         """
-        totals = cosines + np.float32(self.worth) * lexical
+        totals = cosines + shares
         found = totals if layout.is_single else np.maximum.reduceat(totals, layout.starts)
         if self.metric.matrix is None:
             return np.asarray(found)
         chosen = _best(found)
         places = chosen if layout.is_single else _first_best(totals, found, layout)[chosen]
-        fits = self.prototypes[places] @ turned
         scores = found - BEHIND
-        scores[chosen] = fits + (totals[places] - cosines[places])
+        scores[chosen] = self.prototypes.take(places, axis=0).dot(turned) + shares[places]
         return np.asarray(scores)
 
 

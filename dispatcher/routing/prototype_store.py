@@ -1,7 +1,7 @@
 """Everything registered, as routing keeps it: prototypes, vector index and lexical index in step."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,7 @@ IndexFactory = Callable[[str, int], VectorIndex]
 """Makes an empty index for an encoder id and its dimensions."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(NamedTuple):
     """Scores of several texts (rows) with every key (columns, in key order)."""
 
     cosines: Scores

@@ -1,17 +1,19 @@
 """Which capability a text asks for: every registered one scored, whether its agents are up or not."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
-from typing import NamedTuple
+from operator import attrgetter
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dispatcher.identifiers import AgentId, Capability
+from dispatcher.records import Struct
 from dispatcher.routing.embedder import Vectors
 from dispatcher.routing.fitting import Fitted
-from dispatcher.routing.index import DECIMALS
+from dispatcher.routing.index import STEPS
 from dispatcher.routing.ordering import layout_of
 from dispatcher.routing.prototype_store import Table
 from dispatcher.routing.rules import RoutingRules
@@ -20,30 +22,8 @@ from dispatcher.routing.slots import Key
 
 Floats = NDArray[np.float32]
 
-
-class AgentCosines(Mapping[AgentId, float]):
-    """The cosine of each agent of a capability, put together when somebody looks: mostly nobody does."""
-
-    __slots__ = ("_agents", "_cosines", "_found")
-
-    def __init__(self, agents: Sequence[AgentId], cosines: Sequence[float]) -> None:
-        self._agents = agents
-        self._cosines = cosines
-        self._found: dict[AgentId, float] | None = None
-
-    def __getitem__(self, agent_id: AgentId) -> float:
-        if self._found is None:
-            self._found = dict(zip(self._agents, self._cosines, strict=True))
-        return self._found[agent_id]
-
-    def __iter__(self) -> Iterator[AgentId]:
-        return iter(self._agents)
-
-    def __len__(self) -> int:
-        return len(self._agents)
-
-    def __repr__(self) -> str:
-        return repr(dict(self))
+KEYS_PER_AGENT = 32
+"""What an agent is counted as where rankings are remembered takes the room of so many cosines."""
 
 
 class CapabilityScore(NamedTuple):
@@ -64,8 +44,52 @@ class CapabilityScore(NamedTuple):
     score: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranking:
+class Ranked(Sequence[CapabilityScore]):  # noqa: PLW1641 - its entries hold mappings, which have no hash
+    """A ranking's capabilities. Those behind the best are put together when somebody looks at one of them."""
+
+    __slots__ = ("_best", "_found", "_others", "size")
+
+    def __init__(
+        self, best: CapabilityScore, size: int, others: Callable[[], Iterable[CapabilityScore]]
+    ) -> None:
+        self._best = best
+        self._others: Callable[[], Iterable[CapabilityScore]] | None = others
+        self._found: tuple[CapabilityScore, ...] = ()
+        self.size = size
+
+    @property
+    def all(self) -> tuple[CapabilityScore, ...]:
+        """The best one and all others."""
+        if self._others is not None:
+            self._found, self._others = (self._best, *self._others()), None
+        return self._found
+
+    @overload
+    def __getitem__(self, at: int) -> CapabilityScore: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> tuple[CapabilityScore, ...]: ...
+
+    def __getitem__(self, at: int | slice) -> CapabilityScore | tuple[CapabilityScore, ...]:
+        return self._best if at == 0 else self.all[at]
+
+    def __iter__(self) -> Iterator[CapabilityScore]:
+        return iter(self.all)
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ranked | tuple) and self.all == tuple(other)
+
+    def __repr__(self) -> str:
+        return repr(self.all)
+
+
+class Ranking(Struct, frozen=True, kw_only=True):
     """A text's capabilities, best first, at most 21; empty where nothing is registered.
 
     `scope_score` is the best cosine of all minus `contrast`; the text is in scope from `scope_floor`
@@ -75,7 +99,7 @@ class Ranking:
     """
 
     text: str
-    capabilities: tuple[CapabilityScore, ...]
+    capabilities: Sequence[CapabilityScore]
     scope_score: float
     scope_floor: float
     in_scope: bool
@@ -95,17 +119,18 @@ class Ranking:
     @property
     def size(self) -> int:
         """What remembering it costs, in agents; at least 1."""
-        return 1 + sum(len(entry.agent_cosines) for entry in self.capabilities)
+        found = self.capabilities
+        if isinstance(found, Ranked):
+            return found.size
+        return 1 + sum(len(entry.agent_cosines) for entry in found)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Group:
-    """The keys of one capability: `start` to `end` of all."""
+class _Group(NamedTuple):
+    """The keys of one capability, by agent, and where the first of them is among all."""
 
     capability: Capability
     agents: Sequence[AgentId]
     start: int
-    end: int
 
 
 class Ranker:
@@ -115,6 +140,7 @@ class Ranker:
         self._groups = _groups(keys)
         starts = np.array([group.start for group in self._groups], dtype=np.intp)
         self._layout = layout_of(starts, len(keys))
+        self._keys = len(keys)
         self._calibration = fitted.used
         self._shadow = fitted.shadow
         self._ordering = fitted.ordering
@@ -128,36 +154,47 @@ class Ranker:
         if not self._groups:
             return (self._nothing(text) for text in texts)
         turned = self._ordering.metric.turned(vectors)
-        scores = (
-            self._ordering.scores(*row, self._layout)
-            for row in zip(turned, table.cosines, lexical_shares(table), strict=True)
-        )
-        rows = zip(texts, table.cosines, scores, contrast.tolist(), strict=True)
+        rows = zip(texts, turned, *table, contrast.tolist(), strict=True)
         return (self._row(*row) for row in rows)
 
-    def _row(self, text: str, cosines: Floats, scores: Floats, contrast: float) -> Ranking:
+    def _row(self, text: str, turned: Vectors, cosines: Floats, lexical: Floats, contrast: float) -> Ranking:
+        calibration, ordering = self._calibration, self._ordering
+        scores = ordering.scores(turned, cosines, ordering.shares(lexical), self._layout)
         order = best_first(scores, self._rules.neighbours_kept + 1)
-        groups = [self._groups[at] for at in order.tolist()]
-        if self._layout.is_single:
-            best = cosines[order].tolist()
-            agents = [[cosine] for cosine in best]
-        else:
-            agents = [cosines[group.start : group.end].tolist() for group in groups]
-            best = list(map(max, agents))
-        scope_score = float(cosines.max()) - contrast
+        scope_score = float(np.maximum.reduce(cosines)) - contrast
         # The winner's is p(right | contrastive score), whoever has the best cosine.
-        similarities = self._calibration.similarity(
-            np.array([scope_score, *(cosine - contrast for cosine in best[1:])])
-        ).tolist()
-        floor = self._calibration.floor_of(groups[0].capability)
-        in_scope = scope_score >= floor and similarities[0] >= self._rules.similarity_floor
-        capabilities = tuple(
-            CapabilityScore(group.capability, AgentCosines(group.agents, own), cosine, similarity, score)
-            for group, own, cosine, similarity, score in zip(
-                groups, agents, best, similarities, scores[order].tolist(), strict=True
-            )
+        similarity = calibration.similarity_of(scope_score)
+        winner = order.item(0)
+        best = self._score(winner, cosines, similarity, scores.item(winner))
+        floor = calibration.floor_of(best.capability)
+        return self._ranking(
+            text,
+            Ranked(best, self._size(order), partial(self._others, order[1:], cosines, scores, contrast)),
+            (scope_score, floor, contrast),
+            in_scope=scope_score >= floor and similarity >= self._rules.similarity_floor,
         )
-        return self._ranking(text, capabilities, (scope_score, floor, contrast), in_scope=in_scope)
+
+    def _score(self, at: int, cosines: Floats, similarity: float, score: float) -> CapabilityScore:
+        capability, agents, start = self._groups[at]
+        if len(agents) == 1:
+            cosine = cosines.item(start)
+            return CapabilityScore(capability, {agents[0]: cosine}, cosine, similarity, score)
+        own = dict(zip(agents, cosines[start : start + len(agents)].tolist(), strict=True))
+        return CapabilityScore(capability, own, max(own.values()), similarity, score)
+
+    def _others(
+        self, order: NDArray[np.intp], cosines: Floats, scores: Floats, contrast: float
+    ) -> Iterator[CapabilityScore]:
+        """Those behind the winner."""
+        best = cosines if self._layout.is_single else np.maximum.reduceat(cosines, self._layout.starts)
+        similarities = self._calibration.similarity(best[order].astype(np.float64) - contrast)
+        rows = zip(order.tolist(), similarities.tolist(), scores[order].tolist(), strict=True)
+        return (self._score(at, cosines, similarity, score) for at, similarity, score in rows)
+
+    def _size(self, order: NDArray[np.intp]) -> int:
+        """In agents: those of the ranking's capabilities, and the cosines of all keys, which it keeps."""
+        agents = len(order) if self._layout.is_single else int(self._layout.sizes[order].sum())
+        return 1 + agents + self._keys // KEYS_PER_AGENT
 
     def _in_shadow(self, winner: Capability | None, scope_score: float) -> ShadowScope | None:
         if self._shadow is None or winner is None:
@@ -170,7 +207,7 @@ class Ranker:
     def _ranking(
         self,
         text: str,
-        capabilities: tuple[CapabilityScore, ...],
+        capabilities: Sequence[CapabilityScore],
         scope: tuple[float, float, float],
         *,
         in_scope: bool,
@@ -191,35 +228,24 @@ class Ranker:
         )
 
 
-def lexical_shares(table: Table) -> Floats:
-    """1 for the best lexical match of a text, others in proportion; 0 where nothing is shared."""
-    best = table.lexical.max(axis=1, keepdims=True)
-    return np.asarray(table.lexical / np.maximum(best, np.finfo(np.float32).tiny), dtype=np.float32)
-
-
 def best_first(scores: Floats, limit: int) -> NDArray[np.intp]:
     """The positions of the `limit` highest scores, rounded, best first; ties by position."""
     # Methods, for numpy's functions around them cost more than these do on a few hundred scores.
-    rounded = scores.round(DECIMALS)
-    beyond = len(rounded) - limit
-    if beyond <= 0:
-        return (-rounded).argsort(kind="stable")
-    found = (rounded >= np.partition(rounded, beyond)[beyond]).nonzero()[0]
-    order: NDArray[np.intp] = found[(-rounded[found]).argsort(kind="stable")][:limit]
+    behind: Floats = np.rint(scores * -STEPS)
+    if len(behind) <= limit:
+        return np.asarray(behind.argsort(kind="stable"))
+    ordered = behind.copy()
+    ordered.partition(limit - 1)
+    found = (behind <= ordered[limit - 1]).nonzero()[0]
+    order: NDArray[np.intp] = found[behind[found].argsort(kind="stable")][:limit]
     return order
 
 
 def _groups(keys: Sequence[Key]) -> Sequence[_Group]:
     """The sorted keys by capability."""
-    groups = []
-    for capability, found in groupby(enumerate(keys), key=lambda one: one[1].capability):
-        places = list(found)
-        groups.append(
-            _Group(
-                capability=capability,
-                agents=[key.agent_id for _, key in places],
-                start=places[0][0],
-                end=places[-1][0] + 1,
-            )
-        )
+    groups, start = [], 0
+    for capability, found in groupby(keys, key=attrgetter("capability")):
+        agents = [key.agent_id for key in found]
+        groups.append(_Group(capability, agents, start))
+        start += len(agents)
     return groups

@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from dispatcher.clock import Clock
+from dispatcher.records import replace
 from dispatcher.registry.agent import Agent
 from dispatcher.routing.batcher import TextEncoder
 from dispatcher.routing.calibration import Calibration
@@ -40,15 +40,14 @@ class _Serving:
     calls: int = 0
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
-    @contextmanager
-    def used(self) -> Iterator[Router]:
+    def __enter__(self) -> Router:
         """The encoder is not given back before the block is left."""
         self.calls += 1
-        try:
-            yield self.router
-        finally:
-            self.calls -= 1
-            self.ended.set()
+        return self.router
+
+    def __exit__(self, *_: object) -> None:
+        self.calls -= 1
+        self.ended.set()
 
     async def unused(self) -> None:
         """Wait until no call is under way."""
@@ -104,22 +103,22 @@ class ReindexingRouter:
         """Follow the registry to `version`, whichever encoder serves; raises as `router.Router.sync` does."""
         if self._wanted is None or version > self._wanted[1]:
             self._wanted = (agents, version)
-        with self._now.used() as router:
+        with self._now as router:
             await router.sync(agents, version)
 
     async def examine(self, agent: Agent) -> None:
         """See `router.Router`."""
-        with self._now.used() as router:
+        with self._now as router:
             await router.examine(agent)
 
     async def rank(self, texts: Sequence[str]) -> tuple[Ranking, ...]:
         """One ranking for each text, all of one encoder."""
-        with self._now.used() as router:
+        with self._now as router:
             return await router.rank(texts)
 
     async def trial(self, agent: Agent, texts: Sequence[str]) -> tuple[Ranking, ...]:
         """See `router.Router`."""
-        with self._now.used() as router:
+        with self._now as router:
             return await router.trial(agent, texts)
 
     def decide(self, query: Query, ranking: Ranking | None = None) -> Decision:

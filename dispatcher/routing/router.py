@@ -11,7 +11,7 @@ from dispatcher.errors import RegistrationError, RequestError, UnavailableError
 from dispatcher.identifiers import AgentId
 from dispatcher.registry.agent import Agent
 from dispatcher.registry.live import AgentDirectory
-from dispatcher.routing.background import background_texts, contrast_of
+from dispatcher.routing.background import Contrast, background_texts, contrast_of
 from dispatcher.routing.batcher import TextEncoder
 from dispatcher.routing.calibration import Calibration
 from dispatcher.routing.choice import Choice, Query, Registry
@@ -62,6 +62,7 @@ class _Current:
     """What holds until declarations or calibration change; rankings that were made lately included."""
 
     fitted: Fitted
+    contrast: Contrast
     ranker: Ranker
     choice: Choice
     recent: RecentTexts[Ranking]
@@ -116,7 +117,7 @@ class Router:
         """Go by what all replicas have agreed on, from now on; the registry's own calibration stays known."""
         self._given = given
         if self._current is not None:
-            self._use(agree(self._current.fitted, given, self._fit_rules()))
+            self._use(agree(self._current.fitted, given, self._fit_rules()), self._current.contrast)
 
     async def sync(self, agents: Sequence[Agent], version: int) -> None:
         """Follow the registry to `version`; only declarations whose texts changed are encoded.
@@ -148,12 +149,11 @@ class Router:
         return tuple(ranking for ranking in known if ranking is not None)
 
     async def _rank(self, texts: Sequence[str]) -> Sequence[Ranking]:
-        fixed = await self._load_fixed()
         read = [prepared(text) for text in texts]
         vectors = await self._asked(read)
         table = self._store.look_up(read, vectors, self._rules.search_limit)
         current = self._now()
-        made = tuple(current.ranker.rank(texts, vectors, table, contrast_of(vectors, fixed.background)))
+        made = tuple(current.ranker.rank(texts, vectors, table, current.contrast.of(vectors)))
         for ranking in made:
             current.recent.keep(ranking.text, ranking)
         return made
@@ -212,7 +212,7 @@ class Router:
         self._store.apply(change.removed, change.added.values())
         self._said = {one: new for one, new in said.items() if one not in encoded.refused}
         self._version = version
-        self._use(fitted)
+        self._use(fitted, self._current.contrast if self._current else Contrast(fixed.background))
         for agent_id in sorted(encoded.refused):
             logger.error("declaration.refused_by_encoder", extra={"agent_id": agent_id})
 
@@ -231,10 +231,11 @@ class Router:
             ),
         )
 
-    def _use(self, fitted: Fitted) -> None:
+    def _use(self, fitted: Fitted, contrast: Contrast) -> None:
         is_new = fitted.used is not self.calibration
         self._current = _Current(
             fitted=fitted,
+            contrast=contrast,
             ranker=Ranker(self._store.keys, fitted, self._rules, self._version),
             choice=Choice(self._directory, self._rules, self._registry(fitted.used), self._clock),
             recent=RecentTexts(attrgetter("size")),

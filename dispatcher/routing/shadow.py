@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from dispatcher.identifiers import Capability
+from dispatcher.records import Struct
 from dispatcher.routing.calibration import Calibration
 from dispatcher.routing.decision import Outcome, ShadowDecision
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShadowScope:
+class ShadowScope(Struct, frozen=True, kw_only=True):
     """Its verdict on one text; see `ranking.Ranking` for the members."""
 
     number: int

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
+from operator import is_, itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -10,16 +10,21 @@ import numpy as np
 from dispatcher.identifiers import Capability
 from dispatcher.registry.agent import Agent
 from dispatcher.routing.curve import Doubles
-from dispatcher.routing.index import DECIMALS, NOT_SEARCHED
+from dispatcher.routing.index import NOT_SEARCHED
 from dispatcher.routing.ranking import CapabilityScore, Ranking
 from dispatcher.routing.rules import RoutingRules
 from dispatcher.routing.slots import Key
+
+_DECIMALS = 6
+"""As many as `index.STEPS` leaves; what differs beyond is arithmetic."""
 
 Similarity = Callable[[Doubles], Doubles]
 """Contrastive scores to calibrated similarities."""
 
 Groups = Callable[[Capability], Sequence[Agent]]
 """The agents of a capability; see `registry.live.AgentDirectory.group`."""
+
+_Answers = Mapping[Capability, Sequence[Agent]]
 
 Fit = tuple[Agent, Capability, float]
 """An agent, one of its capabilities, and the cosine of the text with it."""
@@ -32,6 +37,10 @@ class Line(NamedTuple):
     agent: Agent
     cosine: float
     similarity: float
+
+
+_Lines = tuple[Sequence[Line], Sequence[Line]]
+"""Of those who compete, and of the nearest others."""
 
 
 class Wish(NamedTuple):
@@ -59,7 +68,7 @@ class Shortlist:
 
     def holds(self, wish: Wish, groups: Groups) -> bool:
         """Whether it is what would be made for this wish now."""
-        return self.wish == wish and all(groups(name) is group for name, group in self.groups.items())
+        return self.wish == wish and all(map(is_, map(groups, self.groups), self.groups.values()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,21 +85,35 @@ class Shortlister:
         groups = {name: self.groups(name) for name in (wish.capability, *(one.capability for one in entries))}
         own = next((one for one in entries if one.capability == wish.capability), None)
         if wish.ranking is None or own is None:
-            competing, group = {wish.capability}, _unranked(wish, groups[wish.capability])
+            group, neighbours = self._beside(wish, groups)
         else:
-            admitted = [own, *self._near(own, wish.ranking)]
-            competing = {one.capability for one in admitted}
-            raised = (own.capability, _raise(own, wish.ranking))
-            group = self._lines(_group(admitted, wish.ranking, groups), wish.ranking, raised)
-        others = [one for one in entries if one.capability not in competing]
+            group, neighbours = self._ranked(own, wish.ranking, groups)
         return Shortlist(
             wish=wish,
             similarity=own.similarity if own else wish.similarity,
             is_declared=len(groups[wish.capability]) > 0,
             group=group,
-            neighbours=self._lines(self._nearest(others, groups), wish.ranking) if wish.ranking else (),
+            neighbours=neighbours,
             groups=groups,
         )
+
+    def _ranked(self, own: CapabilityScore, ranking: Ranking, groups: _Answers) -> _Lines:
+        admitted = [own, *self._near(own, ranking)]
+        competing = {one.capability for one in admitted}
+        group = _group(admitted, ranking, groups)
+        nearest = self._nearest(
+            (one for one in ranking.capabilities if one.capability not in competing), groups
+        )
+        lines = self._lines((*group, *nearest), ranking, (own.capability, _raise(own, ranking)))
+        return lines[: len(group)], lines[len(group) :]
+
+    def _beside(self, wish: Wish, groups: _Answers) -> _Lines:
+        """Where the wished capability is not ranked."""
+        group = _unranked(wish, groups[wish.capability])
+        if wish.ranking is None:
+            return group, ()
+        others = (one for one in wish.ranking.capabilities if one.capability != wish.capability)
+        return group, self._lines(self._nearest(others, groups), wish.ranking)
 
     def _near(self, own: CapabilityScore, ranking: Ranking) -> Iterable[CapabilityScore]:
         """The capabilities within the margin of the wished one."""
@@ -100,9 +123,7 @@ class Shortlister:
         )
         return near if margin > 0 else ()
 
-    def _nearest(
-        self, entries: Iterable[CapabilityScore], groups: Mapping[Capability, Sequence[Agent]]
-    ) -> Sequence[Fit]:
+    def _nearest(self, entries: Iterable[CapabilityScore], groups: _Answers) -> Sequence[Fit]:
         """Who of these capabilities fits best, at most `neighbours_kept`; only who is still registered."""
         found = [
             (-cosine, agent.agent_id, entry.capability, agent)
@@ -133,19 +154,20 @@ class Shortlister:
         )
 
 
-def _group(
-    admitted: Iterable[CapabilityScore], ranking: Ranking, groups: Mapping[Capability, Sequence[Agent]]
-) -> Sequence[Fit]:
+def _group(admitted: Iterable[CapabilityScore], ranking: Ranking, groups: _Answers) -> Sequence[Fit]:
     """The agents of ranked capabilities; one that registered since has its group's best cosine.
 
     One beyond the search can't fit better than any that was searched, and has the lowest of theirs.
     """
-    lowest = _lowest(ranking)
-    return [
-        (agent, entry.capability, max(lowest, entry.agent_cosines.get(agent.agent_id, entry.cosine)))
+    found = [
+        (agent, entry.capability, entry.agent_cosines.get(agent.agent_id, entry.cosine))
         for entry in admitted
         for agent in groups[entry.capability]
     ]
+    if all(cosine > NOT_SEARCHED for _, _, cosine in found):
+        return found
+    lowest = _lowest(ranking)
+    return [(agent, name, max(lowest, cosine)) for agent, name, cosine in found]
 
 
 def _lowest(ranking: Ranking) -> float:
@@ -161,9 +183,9 @@ def _raise(own: CapabilityScore, ranking: Ranking) -> float:
     language model chose instead has the similarity of its own cosine.
     """
     best = max(one.score for one in ranking.capabilities)
-    is_best = round(best - own.score, DECIMALS) <= 0
+    is_best = round(best - own.score, _DECIMALS) <= 0
     lacking = ranking.scope_score - (own.cosine - ranking.contrast)
-    return round(lacking, DECIMALS) if is_best else 0.0
+    return round(lacking, _DECIMALS) if is_best else 0.0
 
 
 def _unranked(wish: Wish, agents: Iterable[Agent]) -> Sequence[Line]:

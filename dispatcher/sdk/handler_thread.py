@@ -100,7 +100,7 @@ class HandlerThread:
         self._thread: threading.Thread | None = None
         self._over: Crossing | None = None
         self._back: Crossing | None = None
-        self._at_work: dict[Run, asyncio.Task[Outcome]] = {}
+        self._at_work: dict[Run, asyncio.Task[None]] = {}
 
     @property
     def running(self) -> int:
@@ -154,15 +154,25 @@ class HandlerThread:
 
     def _begin(self, call: Call, run: Run) -> None:
         """On the handlers' loop."""
-        work = asyncio.get_running_loop().create_task(run_async(call, run.stop))
+        work = asyncio.get_running_loop().create_task(self._work(call, run))
         self._at_work[run] = work
         work.add_done_callback(partial(self._worked, run))
 
-    def _worked(self, run: Run, work: asyncio.Task[Outcome]) -> None:
-        """On the handlers' loop; however it ended, be it broken off before its first step."""
-        del self._at_work[run]
-        is_broken_off = work.cancelled() or work.exception() is not None
-        self._ended(run, None if is_broken_off else work.result())
+    async def _work(self, call: Call, run: Run) -> None:
+        """On the handlers' loop; tells its end itself, a turn of the loop before a callback would."""
+        outcome = None
+        try:
+            outcome = await run_async(call, run.stop)
+        finally:
+            del self._at_work[run]
+            self._ended(run, outcome)
+
+    def _worked(self, run: Run, work: asyncio.Task[None]) -> None:
+        """On the handlers' loop: tell of what was broken off before its first step."""
+        if self._at_work.pop(run, None) is not None:
+            self._ended(run, None)
+        if not work.cancelled():
+            work.exception()  # it is told as the run's end; nobody else asks for it
 
     def _begin_blocking(self, call: Call, run: Run) -> None:
         def work() -> None:

@@ -5,12 +5,12 @@ kept of it; a store applies it atomically, so that two deliveries never both run
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, Protocol
 
 from dispatcher.protocol.frames import TaskFrame
 from dispatcher.protocol.topology import DEAD_LETTER_TTL_MS
+from dispatcher.records import Struct
 
 KEEP_S = DEAD_LETTER_TTL_MS / 1000 + 24 * 3600
 """How long a lasting store remembers: longer than a dead letter can wait to be put back."""
@@ -23,8 +23,7 @@ def serial_of(task: TaskFrame) -> int:
     return task.repeat * _ATTEMPTS + task.attempt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Struct, frozen=True, kw_only=True):
     """One delivery asks for the right to run its task.
 
     `attempt` is its `serial_of`. `owner` is the process that asks. A claim holds for `hold_s` seconds;
@@ -44,8 +43,7 @@ class Claim:
     envelope: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(Struct, frozen=True, kw_only=True):
     """What is stored of one key. `outcome` None: running until `expires_at`, on the store's own clock.
 
     A refusal is an outcome that is `retryable`: a later attempt may run. What `failed` for good may
@@ -78,8 +76,7 @@ class Verdict(Enum):
     """No room to remember it, so it must not run; nothing is written."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class Judgement(Struct, frozen=True, kw_only=True):
     """The verdict, with the stored outcome where it is REPLAY; `record` is what has to be stored now."""
 
     verdict: Verdict
@@ -87,8 +84,7 @@ class Judgement:
     record: Record | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Untold:
+class Untold(Struct, frozen=True, kw_only=True):
     """A task whose delivery is gone and whose result nobody surely told; `outcome` None: it broke off."""
 
     key: str

@@ -3,7 +3,7 @@
 import logging
 from typing import NoReturn
 
-from pydantic import ValidationError
+from msgspec import DecodeError
 
 from dispatcher.errors import DispatcherError
 from dispatcher.sdk.envelope import Envelope
@@ -39,7 +39,7 @@ class Leftovers:
     async def _tell(self, left: Untold) -> None:
         try:
             envelope = Envelope.decode(left.envelope)
-        except ValidationError:
+        except DecodeError:
             _log.warning("inbox.unreadable", extra={"bytes": len(left.envelope)})
         else:
             outcome = self._outcome(left, envelope)

@@ -2,17 +2,16 @@
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from dispatcher.protocol.frames import CapabilityLoad
+from dispatcher.records import Struct
 
 WINDOW_S = 300.0
 MAX_CALLS = 4096
 """The newest calls counted; beyond, the window is shorter than five minutes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedCall:
+class FinishedCall(Struct, frozen=True, kw_only=True):
     """One run of a handler. Times are monotonic seconds."""
 
     capability: str

@@ -2,10 +2,10 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 from dispatcher.clock import Clock, SystemClock
+from dispatcher.records import replace
 from dispatcher.sdk.inbox import Claim, Inbox, Judgement, Record, Untold, Verdict, judge
 
 MAX_KEYS = 10_000

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from pydantic_core import to_json
 
 from dispatcher.errors import DispatcherError
-from dispatcher.protocol.frames import VERSION, Document, ResultBody, ResultStatus, Text
+from dispatcher.protocol.frames import Document, ResultBody, ResultStatus, Text
 from dispatcher.protocol.topology import MAX_FRAME_BYTES
 from dispatcher.sdk.envelope import Envelope
 from dispatcher.sdk.reply import Answer, BusinessError, NeedsInput, Reply
@@ -54,7 +54,7 @@ class Outcome(BaseModel):
     @cached_property
     def encoded(self) -> bytes:
         """The bytes an inbox stores: a JSON object."""
-        return self.model_dump_json().encode()
+        return to_json(self)
 
     @classmethod
     def decode(cls, stored: bytes) -> "Outcome":
@@ -69,8 +69,7 @@ class Outcome(BaseModel):
 
         What belongs to the attempt, then the outcome's own members: both were validated before.
         """
-        own = to_json({"v": VERSION, "type": "result", **envelope.fields(), "instance_id": instance_id})
-        return own[:-1] + b"," + self.encoded[1:]
+        return envelope.head(instance_id)[:-1] + b"," + self.encoded[1:]
 
 
 def failure(code: str, message: str, *, can_retry: bool = False) -> Outcome:

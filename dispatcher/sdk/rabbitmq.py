@@ -146,7 +146,7 @@ class RabbitLink:
         """
         arrived: asyncio.Queue[Received] = asyncio.Queue(MAX_CONTROLS)
 
-        async def take(received: Received) -> None:
+        def take(received: Received) -> None:
             if not arrived.full():
                 arrived.put_nowait(received)
 
@@ -171,7 +171,7 @@ class RabbitLink:
         async with alongside(Consumer(self._in, subscription).run()):
             yield arrived
 
-    async def _on_reply(self, received: Received) -> None:
+    def _on_reply(self, received: Received) -> None:
         waiting = self._waiting.get(received.correlation_id or "")
         if waiting and not waiting.done():
             waiting.set_result(received.body)
@@ -188,7 +188,7 @@ class _Arrivals:
     def __init__(self) -> None:
         self._queue: asyncio.Queue[Received] = asyncio.Queue()
 
-    async def put(self, received: Received) -> None:
+    def put(self, received: Received) -> None:
         self._queue.put_nowait(received)
 
     def __aiter__(self) -> "_Arrivals":

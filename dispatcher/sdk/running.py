@@ -46,8 +46,7 @@ class Running:
         self._progress: Progress | None = None
         self._began = 0.0
         self._is_over = False
-        self._moved = asyncio.Event()
-        self._free = asyncio.Event()
+        self._change: asyncio.Event | None = None
 
     @property
     def envelope(self) -> Envelope:
@@ -70,13 +69,13 @@ class Running:
         return self._run is not None and self._lease_s is not None and not self._is_over
 
     async def moved(self) -> None:
-        """Return once it is leased or has let go of its key; that alone, once it is past its time."""
-        await (self._free if self._is_over else self._moved).wait()
+        """Return once it is leased, or has let go of its key, after now."""
+        self._change = self._change or asyncio.Event()
+        await self._change.wait()
 
     def let_go(self) -> None:
         """The key is free again."""
-        self._moved.set()
-        self._free.set()
+        self._note_change()
 
     def hold_s(self, left: float) -> float:
         """How long a claim holds: a long task's is renewed with its lease."""
@@ -102,7 +101,7 @@ class Running:
         )
         self._run = self._parts.handlers.start(call)
         if self.is_leased:
-            self._moved.set()
+            self._note_change()
 
     def cancel(self) -> None:
         """Tell the handler to stop."""
@@ -184,7 +183,7 @@ class Running:
     async def _store(self, outcome: Outcome) -> None:
         """Log and store how the run really ended, which a late one has not been told as."""
         elapsed_ms = round((self._parts.clock.monotonic() - self._began) * 1000) if self.has_begun else 0
-        _log.info("task.ended", extra=ending(self.task, outcome) | {"elapsed_ms": elapsed_ms})
+        _log.info("task.ended", extra={**ending(self.task, outcome), "elapsed_ms": elapsed_ms})
         try:
             await self._parts.inbox.finish(
                 self.task.idempotency_key,
@@ -208,6 +207,12 @@ class Running:
         )
         self._window.add(call)
 
+    def _note_change(self) -> None:
+        """Few ever wait for one."""
+        if self._change is not None:
+            self._change.set()
+            self._change = None
+
     def _started(self) -> Run:
         if self._run is None:
             raise RuntimeError("the handler was not started")
@@ -216,7 +221,7 @@ class Running:
 
 def ending(task: TaskFrame, outcome: Outcome) -> dict[str, object]:
     """What a log line says of a task's end."""
-    return facts(task) | {"status": outcome.status, "error_code": outcome.error_code}
+    return {**facts(task), "status": outcome.status, "error_code": outcome.error_code}
 
 
 def facts(task: TaskFrame) -> dict[str, object]:

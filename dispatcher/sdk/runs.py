@@ -7,11 +7,11 @@ attempts wait for that run and are told how it ended, or `timeout` when their ow
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from dispatcher.errors import UnavailableError
 from dispatcher.protocol.frames import TaskFrame
 from dispatcher.protocol.link import Settlement
+from dispatcher.records import Struct
 from dispatcher.sdk.cancellation import Cancellations
 from dispatcher.sdk.handler import Handler
 from dispatcher.sdk.in_hand import InHand
@@ -27,8 +27,7 @@ LEASE_UNCONFIRMED = "lease_unconfirmed"
 """The code of what is not begun because the instance may have been succeeded."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arrival:
+class Arrival(Struct, frozen=True, kw_only=True):
     """A task that came, since when its budget runs (monotonic), and whether its delivery is lost.
 
     With `may_start` False it is only looked for, and not waited for where it runs.
@@ -131,8 +130,8 @@ class Runs:
     ) -> Outcome | Settlement | None:
         """One look at the inbox and what follows from it; None while another process runs the task."""
         task, parts = arrival.task, self._parts
-        left = self._left(arrival)
-        in_time = left > 0 and not self._is_late(arrival)
+        elapsed_s = parts.clock.monotonic() - arrival.since
+        left, in_time = task.budget_ms / 1000 - elapsed_s, elapsed_s < _start_s(task)
         may_start = in_time and arrival.may_start and not self._draining
         has_place = may_start and parts.handlers.take_place()
         running = Running(parts, self._teller, self._window, task=task, handler=handler)
@@ -199,15 +198,16 @@ class Runs:
             del self._here[running.task.idempotency_key]
             running.let_go()
 
-    def _left(self, arrival: Arrival) -> float:
-        return arrival.task.budget_ms / 1000 - (self._parts.clock.monotonic() - arrival.since)
-
     def _is_late(self, arrival: Arrival) -> bool:
-        elapsed_ms = (self._parts.clock.monotonic() - arrival.since) * 1000
-        return elapsed_ms >= min(arrival.task.start_within_ms, arrival.task.budget_ms)
+        return self._parts.clock.monotonic() - arrival.since >= _start_s(arrival.task)
 
     def _is_cancelled(self, task: TaskFrame) -> bool:
         return self._cancelled.holds(task.task_id, self._parts.clock.monotonic())
+
+
+def _start_s(task: TaskFrame) -> float:
+    """After so long its handler is not started any more."""
+    return min(task.start_within_ms, task.budget_ms) / 1000
 
 
 def _fenced() -> UnavailableError:

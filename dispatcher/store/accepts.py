@@ -6,6 +6,7 @@ from enum import Enum, auto
 
 from dispatcher.dispatch.lifecycle.ledger import Change, KeyedRequest, Offer
 from dispatcher.dispatch.lifecycle.session import SessionChange
+from dispatcher.records import Struct
 from dispatcher.store.changes import ChangeSet
 from dispatcher.store.database_time import DatabaseTime
 from dispatcher.store.direct import DirectWriter
@@ -24,8 +25,7 @@ class NotAccepted(Enum):
     """As before, and that may be the offer's own request: the group was sent twice."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accepted:
+class Accepted(Struct, frozen=True, kw_only=True):
     """A stored request, and what its session has yet to remember of it."""
 
     change: Change

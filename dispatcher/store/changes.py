@@ -5,7 +5,6 @@ writer takes the same piles and has a statement of its own for them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -61,12 +60,11 @@ _UPDATE_NAMES: Mapping[Table, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Pile:
+class Pile(NamedTuple):
     """Rows of one table."""
 
-    inserts: list[Row] = field(default_factory=list)
-    updates: list[Row] = field(default_factory=list)
+    inserts: list[Row]
+    updates: list[Row]
 
 
 class Guard(NamedTuple):
@@ -84,7 +82,7 @@ class ChangeSet:
 
     def __init__(self, now_ms: int) -> None:
         self._now_ms = now_ms
-        self._piles = {table: Pile() for table in PARENTS_FIRST}
+        self._piles = {table: Pile([], []) for table in PARENTS_FIRST}
         self._recorded: set[RequestId] = set()
         self.guards: list[Guard] = []
 

@@ -20,7 +20,7 @@ _DEAD = tasks.c.status.in_((TaskStatus.FAILED, TaskStatus.UNAVAILABLE, TaskStatu
 
 async def bury(database: Database, frame: DeadFrame) -> None:
     """See `Ledger.bury`."""
-    row = {name: getattr(frame, name) for name in DeadFrame.__slots__}
+    row = {name: getattr(frame, name) for name in DeadFrame.__struct_fields__}
     async with database.writing() as connection:
         await connection.execute(insert(dead_frames).values(**row, recorded_ms=now_ms()))
 
@@ -95,7 +95,7 @@ def _of_task(row: RowMapping) -> DeadEntry:
 
 
 def _of_frame(row: RowMapping) -> DeadEntry:
-    frame = DeadFrame(**{name: row[name] for name in DeadFrame.__slots__})
+    frame = DeadFrame(**{name: row[name] for name in DeadFrame.__struct_fields__})
     return DeadEntry(
         dead_id=frame.dead_id,
         ended_ms=row["recorded_ms"],

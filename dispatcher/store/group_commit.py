@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from dispatcher.backoff import doubled
 from dispatcher.clock import Clock
@@ -42,8 +42,7 @@ class GroupRules:
     pause_s: float = 0.005
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending(Generic[Write, Answer]):
+class _Pending(NamedTuple, Generic[Write, Answer]):
     write: Write
     answer: "asyncio.Future[Answer]"
 

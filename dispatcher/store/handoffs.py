@@ -136,4 +136,4 @@ def _answered(after: TaskId | None) -> Select[Any]:
 
 
 def _to_handoff(row: RowMapping) -> Handoff:
-    return Handoff(**{name: row[name] for name in Handoff.__slots__})
+    return Handoff(**{name: row[name] for name in Handoff.__struct_fields__})

@@ -40,7 +40,8 @@ class Layout:
         """A row's values as they are stored."""
         values = list(row)
         for place, bind in self.binds:
-            values[place] = bind(values[place])
+            if values[place] is not None:
+                values[place] = bind(values[place])
         return values
 
 

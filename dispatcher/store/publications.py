@@ -6,11 +6,12 @@ company after a moment is noted by itself.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dispatcher.dispatch.lifecycle.ledger import Change, Decide, Step
 from dispatcher.dispatch.lifecycle.request import Attempt, AttemptStatus, RequestState
 from dispatcher.identifiers import RequestId
+from dispatcher.records import replace
 
 Update = Callable[[RequestId, Decide], Awaitable[Change | None]]
 

@@ -1,7 +1,7 @@
 """Open requests as this replica stored them last, so that their next change needs no reading."""
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestState, RequestStatus
 from dispatcher.dispatch.lifecycle.weight import weight_of
@@ -11,8 +11,7 @@ NEVER_MS = 2**62
 RECENT_BYTES = 16_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(NamedTuple):
     """A committed state and how many changes had made it."""
 
     state: RequestState

@@ -1,11 +1,10 @@
-"""Between rows and the ledger's dataclasses; one function each way for every table.
+"""Between rows and the ledger's records; one function each way for every table.
 
 A written row is a tuple of plain values, in the order of the table's `..._COLUMNS`: first the request's
 id, somewhere the request's caller.
 """
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from operator import attrgetter
 from typing import Any
 
@@ -33,11 +32,11 @@ def _request_first(names: Iterable[str]) -> tuple[str, ...]:
     return ("request_id", *(name for name in names if name != "request_id"))
 
 
-_TASK_FIELDS = _request_first(Task.__slots__)
-_ATTEMPT_FIELDS = _request_first(Attempt.__slots__)
-_PARTIAL_FIELDS = _request_first(PartialRecord.__slots__)
+_TASK_FIELDS = _request_first(Task.__struct_fields__)
+_ATTEMPT_FIELDS = _request_first(Attempt.__struct_fields__)
+_PARTIAL_FIELDS = _request_first(PartialRecord.__struct_fields__)
 
-REQUEST_COLUMNS = _request_first(Request.__slots__)
+REQUEST_COLUMNS = _request_first(Request.__struct_fields__)
 INTENT_COLUMNS = (
     *("request_id", "caller", "position", "text", "capability", "confidence"),
     *("entities", "inputs", "links", "missing", "labels"),
@@ -101,10 +100,15 @@ def intent_row(intent: Intent, request: Request) -> Row:
         intent.confidence,
         [entity.to_json() for entity in intent.entities],
         intent.inputs,
-        [asdict(link) for link in intent.links],
+        [_link_document(link) for link in intent.links],
         intent.missing,
         intent.labels,
     )
+
+
+def _link_document(link: Link) -> dict[str, object]:
+    sources = [{"position": source.position, "output": source.output} for source in link.sources]
+    return {"field": link.field, "sources": sources, "required": link.required}
 
 
 def to_intent(row: RowMapping) -> Intent:

@@ -3,7 +3,6 @@
 import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import asdict
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dispatcher.dispatch.lifecycle.session import Question, Remembered, Session, SessionChange, apply
 from dispatcher.errors import UnavailableError
 from dispatcher.identifiers import CallerId, Capability
+from dispatcher.records import asdict
 from dispatcher.store.column import now_ms, stored_words
 from dispatcher.store.engine import Database
 from dispatcher.store.tables import sessions
@@ -157,7 +157,7 @@ def _to_session(row: RowMapping) -> Session:
 
 def _to_question(asked: Mapping[str, Any]) -> Question:
     """The question of a stored document; members of later versions are ignored."""
-    known = {name: value for name, value in asked.items() if name in Question.__slots__}
+    known = {name: value for name, value in asked.items() if name in Question.__struct_fields__}
     options = tuple((Capability(name), similarity) for name, similarity in asked.get("options", ()))
     fields = tuple(asked["fields"])
     return Question(

@@ -7,6 +7,7 @@ version counts it; claims of the outbox are the one exception, and `RecentStates
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -27,8 +28,7 @@ from dispatcher.store.states import load_states, read_stored
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Ruling:
+class Ruling(NamedTuple):
     """One rule to run on one request."""
 
     request_id: RequestId

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import cast
 
 import aiormq
 from aiormq.abc import ChannelFrame
@@ -10,45 +11,48 @@ from aiormq.base import Base
 from pamqp import commands, frame, header
 
 from dispatcher.amqp.confirmed import ConfirmedChannel
+from dispatcher.amqp.lane import Lane, Sorter
 
 FRAME_BYTES = 1_000
 """The largest frame that this broker takes."""
+CHANNEL = 1
 
 Sent = tuple[object, ...]
-"""The frames of one message as the broker reads them: method, header, parts of the body."""
+"""The frames of one write as the broker reads them; of a message: method, header, parts of the body."""
+
+
+def read(data: bytes) -> Sent:
+    """The frames in it."""
+    frames = list[object]()
+    while data:
+        taken, _, one = frame.unmarshal(data)
+        frames.append(one)
+        data = data[taken:]
+    return tuple(frames)
+
+
+def bare_lane(write: Callable[[bytes], None]) -> Lane:
+    """Of a channel that has nothing but a number."""
+    channel = SimpleNamespace(number=CHANNEL, is_closed=False)
+    return Lane(cast("aiormq.Channel", channel), write)
 
 
 class Written(asyncio.Queue[ChannelFrame]):
-    """Hands over each write as the frames it holds; without room it is full for all that wait for that."""
+    """Hands over what the library writes."""
 
-    def __init__(self, on_write: Callable[[Sent], None]) -> None:
+    def __init__(self, on_write: Callable[[bytes], None]) -> None:
         super().__init__()
         self._on_write = on_write
-        self.has_room = True
-
-    def full(self) -> bool:
-        """See `asyncio.Queue`."""
-        return not self.has_room
-
-    def make_room(self) -> None:
-        """Let those go on who wait for room."""
-        self.has_room = True
-        self._wakeup_next(self._putters)  # type: ignore[attr-defined] # as when somebody takes a frame
 
     def put_nowait(self, item: ChannelFrame) -> None:
         """See `asyncio.Queue`."""
-        rest, frames = item.payload, list[object]()
-        while rest:
-            taken, _, read = frame.unmarshal(rest)
-            frames.append(read)
-            rest = rest[taken:]
-        self._on_write(tuple(frames))
+        self._on_write(item.payload)
 
 
 class Broker(Base):
-    """The connection that the channel knows; `sent` has what was published on it.
+    """The connection that the channel knows; `sent` has what was written on it.
 
-    `reply` is asked for the frames that answer the message with that number; none leaves it unconfirmed.
+    `reply` is asked for the frames that answer the write with that number; none leaves a message unconfirmed.
     """
 
     publisher_confirms = True
@@ -60,19 +64,31 @@ class Broker(Base):
         self.sent: list[Sent] = []
         self.write_queue = Written(self._take)
         self.reply = reply or confirm
-        self.channel = aiormq.Channel(self, 1)  # type: ignore[arg-type] # all of a connection that it needs
-        self.confirmed = ConfirmedChannel(self.channel)
+        self.channel = aiormq.Channel(self, CHANNEL)  # type: ignore[arg-type] # all of a connection that it needs
+        self.lane = Lane(self.channel, self._take)
+        self._sorter = Sorter()
+        self._sorter.add(self.lane)
 
     def __str__(self) -> str:
         return "broker"
 
+    def confirmed(self) -> ConfirmedChannel:
+        """The lane for messages that are to be confirmed."""
+        return ConfirmedChannel(self.lane)
+
+    def say(self, *frames: object) -> None:
+        """Send frames: the library gets what is left of them."""
+        data = b"".join(frame.marshal(one, CHANNEL) for one in frames)  # type: ignore[arg-type] # frames all
+        for one in read(self._sorter.feed(data)):
+            self.channel.frames.put_nowait((0, one))
+
     async def _on_close(self, exc: object = None) -> None:
         return
 
-    def _take(self, frames: Sent) -> None:
-        self.sent.append(frames)
-        for answer in self.reply(len(self.sent), frames):
-            self.channel.frames.put_nowait((0, answer))
+    def _take(self, data: bytes) -> None:
+        self.sent.append(read(data))
+        if answer := self.reply(len(self.sent), self.sent[-1]):
+            asyncio.get_running_loop().call_soon(self.say, *answer)
 
 
 def confirm(number: int, _: Sent) -> tuple[object, ...]:

@@ -1,6 +1,7 @@
 """What a publish puts on the wire, and what each answer of the broker makes of it."""
 
 import asyncio
+from dataclasses import dataclass, field
 
 import pytest
 from aio_pika.exceptions import (
@@ -15,7 +16,8 @@ from pamqp import commands
 from pamqp.body import ContentBody
 from pamqp.header import ContentHeader
 
-from dispatcher.amqp.confirmed import Address
+from dispatcher.amqp.confirmed import Address, ConfirmedChannel
+from dispatcher.amqp.encoding import Properties
 from dispatcher.clock import SystemClock
 from tests.amqp.builders import FRAME_BYTES, Broker, Sent, confirm, refuse, say_nothing, send_back
 
@@ -24,12 +26,24 @@ LIMIT_S = 5.0
 SHORT_S = 0.02
 
 
-async def publish(
-    broker: Broker, body: bytes = b"{}", message_id: str = "m", limit_s: float = LIMIT_S
-) -> None:
-    until = asyncio.get_running_loop().time() + limit_s
-    properties = commands.Basic.Properties(message_id=message_id)
-    await broker.confirmed.publish(ADDRESS, properties, body, until)
+@dataclass
+class Publishing:
+    """A broker, and the channel on which messages are published there."""
+
+    broker: Broker
+    channel: ConfirmedChannel = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.channel = self.broker.confirmed()
+
+    async def publish(self, body: bytes = b"{}", message_id: str = "m", limit_s: float = LIMIT_S) -> None:
+        """Wait for the confirm as long as that."""
+        until = asyncio.get_running_loop().time() + limit_s
+        await self.channel.publish(ADDRESS, Properties(message_id, "task"), body, until)
+
+
+async def publish(broker: Broker, body: bytes = b"{}") -> None:
+    await Publishing(broker).publish(body)
 
 
 def text(sent: Sent) -> bytes:
@@ -72,23 +86,19 @@ async def test_a_refused_message_is_an_error():
 
 
 async def test_a_confirm_that_does_not_come_is_not_waited_for_longer():
-    broker = Broker(say_nothing)
-
     with pytest.raises(TimeoutError):
-        await publish(broker, limit_s=SHORT_S)
-
-    assert broker.channel.message_id_delivery_tag == {}
+        await Publishing(Broker(say_nothing)).publish(limit_s=SHORT_S)
 
 
 async def test_each_answer_reaches_the_message_that_it_is_for():
     def answer(number: int, sent: Sent) -> tuple[object, ...]:
         return refuse(number, sent) if number % 2 else ()
 
-    broker = Broker(
-        lambda number, sent: (*answer(number, sent), *answer(number - 1, sent)) if number > 1 else ()
+    publishing = Publishing(
+        Broker(lambda number, sent: (*answer(number, sent), *answer(number - 1, sent)) if number > 1 else ())
     )
     outcomes = await asyncio.gather(
-        *(publish(broker, message_id=str(number), limit_s=SHORT_S) for number in range(4)),
+        *(publishing.publish(message_id=str(number), limit_s=SHORT_S) for number in range(4)),
         return_exceptions=True,
     )
 
@@ -100,61 +110,80 @@ async def test_each_answer_reaches_the_message_that_it_is_for():
     ]
 
 
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (commands.Basic.Ack(2, multiple=True), type(None)),
+        (commands.Basic.Nack(2, multiple=True), DeliveryError),
+    ],
+    ids=["taken", "refused"],
+)
+async def test_one_answer_may_be_for_all_messages_up_to_one(answer: object, told: type):
+    publishing = Publishing(Broker(lambda number, _: (answer,) if number == 3 else ()))
+
+    outcomes = await asyncio.gather(
+        *(publishing.publish(message_id=str(number), limit_s=SHORT_S) for number in range(3)),
+        return_exceptions=True,
+    )
+
+    assert [type(outcome) for outcome in outcomes] == [told, told, TimeoutError]
+
+
+async def test_of_several_messages_the_one_that_comes_back_fails():
+    def reply(number: int, sent: Sent) -> tuple[object, ...]:
+        return send_back(number, sent) if number == 2 else confirm(number, sent)
+
+    publishing = Publishing(Broker(reply))
+    outcomes = await asyncio.gather(
+        *(publishing.publish(message_id=str(number)) for number in range(3)), return_exceptions=True
+    )
+
+    assert [type(outcome) for outcome in outcomes] == [type(None), PublishError, type(None)]
+
+
+async def test_an_answer_that_nobody_waits_for_is_no_error():
+    broker = Broker(lambda number, sent: (*confirm(number + 7, sent), *confirm(number, sent)))
+
+    await publish(broker)
+
+
+async def test_a_message_that_nobody_published_comes_back_without_harm():
+    stranger = commands.Basic.Return(312, "NO_ROUTE", "task", "order")
+    broker = Broker(lambda number, sent: (stranger, ContentHeader(), *confirm(number, sent)))
+
+    await publish(broker)
+
+
+async def test_what_is_delivered_on_it_is_nobodys():
+    delivered = commands.Basic.Deliver("c", 1, exchange="", routing_key="q")
+    broker = Broker(lambda number, sent: (delivered, ContentHeader(), *confirm(number, sent)))
+
+    await publish(broker)
+
+
 async def test_nothing_is_written_on_a_closed_channel():
     broker = Broker()
+    publishing = Publishing(broker)
     await broker.channel.close()
 
     with pytest.raises(ChannelInvalidStateError):
-        await publish(broker)
+        await publishing.publish()
 
     assert broker.sent == []
 
 
-async def ending(broker: Broker) -> None:
-    """Return when the library has answered the broker's close of the channel, and not ended it yet."""
-    broker.channel.frames.put_nowait((0, commands.Channel.Close(406, "PRECONDITION_FAILED", 0, 0)))
-    async with asyncio.timeout(LIMIT_S):
-        while not broker.sent:
-            await SystemClock().sleep(0)
-    assert not broker.channel.is_closed
-
-
-async def test_nothing_is_written_after_the_answer_to_the_brokers_close():
+async def test_nothing_is_written_once_the_broker_said_that_the_channel_closes():
     broker = Broker(say_nothing)
-    await ending(broker)
+    publishing = Publishing(broker)
+    broker.say(commands.Channel.Close(406, "PRECONDITION_FAILED", 0, 0))
 
     with pytest.raises(ChannelInvalidStateError):
-        await publish(broker)
+        await publishing.publish()
+    async with asyncio.timeout(LIMIT_S):
+        while not broker.channel.is_closed:
+            await SystemClock().sleep(0)
 
     assert [type(frame) for frame, *_ in broker.sent] == [commands.Channel.CloseOk]
-
-
-async def test_what_waited_for_room_is_not_written_after_the_answer_to_the_brokers_close():
-    broker = Broker(say_nothing)
-    broker.write_queue.has_room = False
-
-    async with asyncio.timeout(LIMIT_S):
-        waiting = asyncio.gather(publish(broker), return_exceptions=True)
-        await asyncio.wait([waiting], timeout=SHORT_S)
-        await ending(broker)
-        broker.write_queue.make_room()
-        (ended,) = await waiting
-
-    assert isinstance(ended, ChannelInvalidStateError)
-    assert [type(frame) for frames in broker.sent for frame in frames] == [commands.Channel.CloseOk]
-
-
-async def test_what_waited_for_room_is_written_when_there_is_some():
-    broker = Broker()
-    broker.write_queue.has_room = False
-
-    async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
-        waiting = group.create_task(publish(broker, b"hello"))
-        await asyncio.wait([waiting], timeout=SHORT_S)
-        assert broker.sent == []
-        broker.write_queue.make_room()
-
-    assert [text(sent) for sent in broker.sent if sent] == [b"hello"]
 
 
 @pytest.mark.parametrize(
@@ -182,36 +211,35 @@ async def test_a_channel_that_closes_ends_what_waits_for_a_confirm(
 
 def come_back(broker: Broker) -> None:
     """The message that was sent last comes back: no queue takes it."""
-    for frame in send_back(len(broker.sent), broker.sent[-1]):
-        broker.channel.frames.put_nowait((0, frame))
+    broker.say(*send_back(len(broker.sent), broker.sent[-1]))
 
 
 async def test_a_message_that_comes_back_as_its_publish_is_cancelled_leaves_the_channel_open():
-    broker = Broker(say_nothing)
+    publishing = Publishing(Broker(say_nothing))
 
     async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
-        waiting = group.create_task(publish(broker))
+        waiting = group.create_task(publishing.publish())
         await asyncio.wait([waiting], timeout=SHORT_S)
-        come_back(broker)
         waiting.cancel()
+        come_back(publishing.broker)
 
     assert waiting.cancelled()
-    await goes_on(broker)
+    await goes_on(publishing)
 
 
 async def test_a_message_that_comes_back_as_it_is_given_up_leaves_the_channel_open():
-    broker = Broker(say_nothing)
+    publishing = Publishing(Broker(say_nothing))
     loop = asyncio.get_running_loop()
-    loop.call_at(loop.time() - 2, come_back, broker)
+    loop.call_at(loop.time(), come_back, publishing.broker)
 
     with pytest.raises(TimeoutError):
-        await publish(broker, limit_s=-1)
+        await publishing.publish(limit_s=-1)
 
-    await goes_on(broker)
+    await goes_on(publishing)
 
 
-async def goes_on(broker: Broker) -> None:
+async def goes_on(publishing: Publishing) -> None:
     """The channel confirms as before."""
-    broker.reply = confirm
-    await publish(broker, message_id="next")
-    assert not broker.channel.is_closed
+    publishing.broker.reply = confirm
+    await publishing.publish(message_id="next")
+    assert not publishing.broker.channel.is_closed

@@ -89,3 +89,25 @@ async def test_it_ends_when_cancelled():
         running.cancel()
 
     assert running.cancelled()
+
+
+@pytest.mark.parametrize(
+    "error", [None, ChannelInvalidStateError("closed")], ids=["as a loss", "as a failure"]
+)
+async def test_it_ends_though_the_library_lets_nobody_know_that_it_was_cancelled(error: Exception | None):
+    began = asyncio.Event()
+
+    async def attempt() -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if error:
+                raise error from None
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        keeping = group.create_task(keep_up(attempt, "test", RULES, Pauses(most=1)))
+        await began.wait()
+        keeping.cancel()
+
+    assert keeping.cancelled()

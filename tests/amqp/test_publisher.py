@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 import pytest
-from aiormq import Channel
 from pamqp.header import ContentHeader
 
 from dispatcher.amqp.alongside import alongside
 from dispatcher.amqp.connection import DEFAULT_RULES, Connection
+from dispatcher.amqp.lane import Lane
 from dispatcher.amqp.publisher import Message, Publisher
 from dispatcher.clock import SystemClock
 from dispatcher.errors import NotSentError, RefusedError
@@ -40,12 +40,9 @@ class LateConnection:
     is_blocked = False
 
     @asynccontextmanager
-    async def channel(self, *_: object, **__: object) -> AsyncIterator["LateConnection"]:
+    async def lane(self, *_: object, **__: object) -> AsyncIterator[tuple[None, Lane]]:
         await self.may_open.wait()
-        yield self
-
-    async def get_underlay_channel(self) -> Channel:
-        return self.broker.channel
+        yield None, self.broker.lane
 
     @property
     def expirations(self) -> list[str | None]:

@@ -1,216 +1,209 @@
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import cast
 
 import pytest
-from aio_pika.exceptions import ChannelInvalidStateError
-from aiormq.abc import AbstractChannel, DeliveredMessage
 from hypothesis import given
 from hypothesis import strategies as st
-from pamqp.commands import Basic
+from pamqp.commands import Basic, Channel
+from pamqp.frame import marshal
 from pamqp.header import ContentHeader
 
-from dispatcher.amqp.alongside import alongside
-from dispatcher.amqp.settle import Received, Settler, settled_by
+from dispatcher.amqp.encoding import METHOD
+from dispatcher.amqp.lane import Arrival
+from dispatcher.amqp.settle import Received, Settler, delivery_tag, settled_by
 from dispatcher.clock import SystemClock
 from dispatcher.protocol.link import Settlement
+from tests.amqp.builders import CHANNEL, bare_lane, read
 
 TAG = 7
-LIMIT_S = 5
 
 
-@dataclass
-class Wire:
-    """What the broker would be told; `error` is raised instead when given, and it waits for `open`."""
+class Told:
+    """A broker on whose channel messages are settled."""
 
-    error: Exception | None = None
-    told: list[str] = field(default_factory=list)
-    open: asyncio.Event | None = None
+    def __init__(self) -> None:
+        self._written: list[bytes] = []
+        self.lane = bare_lane(self._written.append)
 
-    async def basic_ack(self, tag: int, *, multiple: bool = False, wait: bool) -> None:
-        await self._tell(f"ack all to {tag}" if multiple else f"ack {tag}")
-
-    async def basic_reject(self, tag: int, *, requeue: bool, wait: bool) -> None:
-        await self._tell(f"reject {tag} requeue={requeue}")
-
-    async def _tell(self, what: str) -> None:
-        if self.open:
-            await self.open.wait()
-        if self.error:
-            raise self.error
-        self.told.append(what)
+    @property
+    def told(self) -> list[str]:
+        """All settlements in order, in words."""
+        return [_words(one) for one in read(b"".join(self._written))]
 
 
-def settler(wire: Wire, *tags: int) -> Settler:
+def _words(one: object) -> str:
+    match one:
+        case Basic.Ack(delivery_tag=tag, multiple=multiple):
+            return f"ack all to {tag}" if multiple else f"ack {tag}"
+        case Basic.Reject(delivery_tag=tag, requeue=requeue):
+            return f"reject {tag} requeue={requeue}"
+    return repr(one)
+
+
+def settler(broker: Told, *tags: int) -> Settler:
     """One with messages in hand."""
-    made = Settler(cast("AbstractChannel", wire))
+    made = Settler(broker.lane)
     for tag in tags:
         made.note(tag)
     return made
 
 
+def payload(one: object) -> bytes:
+    return marshal(one, CHANNEL)[7:-1]  # type: ignore[arg-type] # a frame
+
+
+def arrival(properties: Basic.Properties | None = None) -> Arrival:
+    method = Basic.Deliver(consumer_tag="c", delivery_tag=TAG, exchange="results", routing_key="q")
+    return Arrival(payload(method), payload(ContentHeader(body_size=2, properties=properties)), b"{}")
+
+
 def received(settler: Settler) -> Received:
-    delivery = Basic.Deliver(consumer_tag="c", delivery_tag=TAG, exchange="", routing_key="q")
-    message = DeliveredMessage(
-        delivery=delivery, header=ContentHeader(), body=b"{}", channel=cast("AbstractChannel", Wire())
-    )
-    return Received(message, settler)
+    return Received(arrival(), delivery_tag(arrival()), settler)
 
 
-async def told(wire: Wire, tags: Sequence[int], *settled: tuple[int, Settlement]) -> list[str]:
+async def told(broker: Told, tags: Sequence[int], *settled: tuple[int, Settlement]) -> list[str]:
     """What the broker is told when, of messages in hand, some are settled in one turn."""
-    settling = settler(wire, *tags)
+    settling = settler(broker, *tags)
     for tag, settlement in settled:
         settling.settle(tag, settlement)
-    await settling.tell()
-    return wire.told
+    settling.tell()
+    return broker.told
+
+
+async def test_what_a_message_says_of_itself_is_read_when_it_is_asked_for():
+    properties = Basic.Properties(
+        message_type="result",
+        reply_to="here",
+        correlation_id="7",
+        headers={"x-first-death-reason": "expired"},
+    )
+
+    message = Received(arrival(properties), TAG, settler(Told()))
+
+    assert (message.body, message.exchange, message.key) == (b"{}", "results", "q")
+    assert (message.kind, message.reply_to, message.correlation_id) == ("result", "here", "7")
+    assert (message.death, received(settler(Told())).death) == ("expired", "")
 
 
 @pytest.mark.parametrize(
-    ("settlement", "frame"),
+    ("settlement", "words"),
     [
         (Settlement.ACK, "ack 7"),
         (Settlement.REQUEUE, "reject 7 requeue=True"),
         (Settlement.DEAD, "reject 7 requeue=False"),
     ],
 )
-async def test_each_settlement_has_its_one_frame(settlement: Settlement, frame: str):
-    wire = Wire()
-    settling = settler(wire, TAG)
+async def test_each_settlement_has_its_one_frame(settlement: Settlement, words: str):
+    broker = Told()
+    settling = settler(broker, TAG)
 
     await received(settling).settle(settlement)
-    await settling.tell()
+    settling.tell()
 
-    assert wire.told == [frame]
+    assert broker.told == [words]
 
 
 async def test_only_the_first_of_concurrent_settlements_counts():
-    wire = Wire()
-    settling = settler(wire, TAG)
+    broker = Told()
+    settling = settler(broker, TAG)
     delivery = received(settling)
 
     await asyncio.gather(*(delivery.settle(settlement) for settlement in Settlement))
-    await settling.tell()
+    settling.tell()
 
-    assert wire.told == ["ack 7"]
+    assert broker.told == ["ack 7"]
 
 
-async def test_a_dead_channel_is_no_error():
-    wire = Wire(error=ChannelInvalidStateError("closed"))
+async def test_on_a_channel_that_the_broker_closed_nothing_is_told():
+    broker = Told()
+    settling = settler(broker, TAG)
+    message = received(settling)
+    broker.lane.take(METHOD, payload(Channel.Close(406, "PRECONDITION_FAILED", 0, 0)))
 
-    assert await told(wire, [TAG], (TAG, Settlement.ACK)) == []
+    await message.settle(Settlement.ACK)
+    settling.tell()
+
+    assert (message.is_lost, broker.told) == (True, [])
 
 
 async def test_a_handler_settles_as_it_was_decided():
-    wire = Wire()
-    settling = settler(wire, TAG)
+    broker = Told()
+    settling = settler(broker, TAG)
 
     async def decide(_: Received) -> Settlement:
         return Settlement.REQUEUE
 
     await settled_by(decide)(received(settling))
-    await settling.tell()
+    settling.tell()
 
-    assert wire.told == ["reject 7 requeue=True"]
+    assert broker.told == ["reject 7 requeue=True"]
 
 
 async def test_a_raising_handler_leaves_nothing_unsettled():
-    wire = Wire()
-    settling = settler(wire, TAG)
+    broker = Told()
+    settling = settler(broker, TAG)
 
     async def decide(_: Received) -> Settlement:
         raise ValueError
 
     await settled_by(decide)(received(settling))
-    await settling.tell()
+    settling.tell()
 
-    assert wire.told == ["reject 7 requeue=False"]
+    assert broker.told == ["reject 7 requeue=False"]
 
 
 ACK, REQUEUE, DEAD = Settlement.ACK, Settlement.REQUEUE, Settlement.DEAD
 
 
 async def test_messages_at_the_front_are_acknowledged_in_one_frame():
-    assert await told(Wire(), [1, 2, 3], (2, ACK), (3, ACK), (1, ACK)) == ["ack all to 3"]
+    assert await told(Told(), [1, 2, 3], (2, ACK), (3, ACK), (1, ACK)) == ["ack all to 3"]
 
 
 async def test_what_is_behind_a_message_in_hand_is_acknowledged_by_itself():
-    frames = await told(Wire(), [1, 2, 3, 4], (1, ACK), (3, ACK), (4, ACK))
+    frames = await told(Told(), [1, 2, 3, 4], (1, ACK), (3, ACK), (4, ACK))
 
     assert frames == ["ack 1", "ack 3", "ack 4"]
 
 
 async def test_what_is_given_back_is_told_before_an_acknowledgement_that_would_cover_it():
-    frames = await told(Wire(), [1, 2, 3, 4], (1, ACK), (2, REQUEUE), (3, DEAD), (4, ACK))
+    frames = await told(Told(), [1, 2, 3, 4], (1, ACK), (2, REQUEUE), (3, DEAD), (4, ACK))
 
     assert frames == ["reject 2 requeue=True", "reject 3 requeue=False", "ack all to 4"]
 
 
 async def test_what_is_settled_in_one_turn_is_told_together():
-    wire = Wire()
-    settling = settler(wire, 1, 2, 3)
+    broker = Told()
+    settling = settler(broker, 1, 2, 3)
 
-    async with asyncio.timeout(LIMIT_S), alongside(settling.run()):
-        for tag in (1, 2):
-            settling.settle(tag, ACK)
-        await SystemClock().sleep(0)
-        settling.settle(3, ACK)
-        await SystemClock().sleep(0)
+    for tag in (1, 2):
+        settling.settle(tag, ACK)
+    at_once = broker.told
+    await SystemClock().sleep(0)
+    settling.settle(3, ACK)
+    await SystemClock().sleep(0)
 
-    assert wire.told == ["ack all to 2", "ack 3"]
-
-
-async def test_a_frame_that_was_held_up_is_told_before_one_that_would_cover_it():
-    gate = asyncio.Event()
-    wire = Wire(open=gate)
-    settling = settler(wire, 1, 2, 3)
-    settling.settle(1, DEAD)
-
-    async with asyncio.timeout(LIMIT_S):
-        async with alongside(settling.run()):
-            await SystemClock().sleep(0)
-            settling.settle(2, ACK)
-            settling.settle(3, ACK)
-        gate.set()
-        await settling.tell()
-
-    assert wire.told == ["reject 1 requeue=False", "ack all to 3"]
-
-
-async def test_what_is_decided_while_the_last_is_told_is_told_too():
-    gate = asyncio.Event()
-    wire = Wire(open=gate)
-    settling = settler(wire, 1, 2, 3)
-    settling.settle(2, ACK)
-
-    async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
-        group.create_task(settling.tell())
-        await SystemClock().sleep(0)
-        settling.settle(1, REQUEUE)
-        settling.settle(3, ACK)
-        gate.set()
-
-    assert wire.told == ["ack 2", "reject 1 requeue=True", "ack 3"]
+    assert (at_once, broker.told) == ([], ["ack all to 2", "ack 3"])
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(1, 12), st.sampled_from(Settlement)), max_size=6), max_size=6))
 def test_every_message_is_told_what_was_decided_and_only_once(turns: list[list[tuple[int, Settlement]]]):
-    wire, decided = Wire(), dict[int, Settlement]()
+    decided = dict[int, Settlement]()
 
-    async def settle_in_turns() -> None:
-        settling = settler(wire, *range(1, 13))
+    async def settle_in_turns() -> list[str]:
+        broker = Told()
+        settling = settler(broker, *range(1, 13))
         for turn in turns:
             for tag, settlement in turn:
                 if decided.setdefault(tag, settlement) is settlement and tag not in seen:
                     seen.add(tag)
                     settling.settle(tag, settlement)
-            await settling.tell()
+            settling.tell()
+        return broker.told
 
     seen = set[int]()
-    asyncio.run(settle_in_turns())
+    told = asyncio.run(settle_in_turns())
 
-    assert fates(wire.told) == decided
+    assert fates(told) == decided
 
 
 def fates(frames: Sequence[str]) -> dict[int, Settlement]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import pytest
-from aiormq import Channel
 
 from dispatcher.amqp.alongside import alongside
 from dispatcher.amqp.connection import Connection, ConnectionRules
+from dispatcher.amqp.lane import Lane
 from dispatcher.amqp.publisher import Message, Publisher
 from dispatcher.clock import SystemClock
 from dispatcher.errors import OutcomeUnknownError
@@ -41,17 +41,14 @@ class SilentConnection:
     name = "silent"
 
     @asynccontextmanager
-    async def channel(self, *_: object, **__: object) -> AsyncIterator["SilentConnection"]:
-        yield self
+    async def lane(self, *_: object, **__: object) -> AsyncIterator[tuple[None, Lane]]:
+        yield None, self.broker.lane
 
     def __post_init__(self) -> None:
         def reply(number: int, sent: Sent) -> tuple[object, ...]:
             return confirm(number, sent) if self.confirm() else ()
 
         self.broker = Broker(reply)
-
-    async def get_underlay_channel(self) -> Channel:
-        return self.broker.channel
 
     async def unblocked(self) -> None:
         await asyncio.Event().wait()

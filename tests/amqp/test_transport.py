@@ -1,4 +1,4 @@
-"""Frames of one turn leave in one write, in order, and none stays behind."""
+"""Frames of one turn leave in one write, in order, and none stays behind; what the library gets to read."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,8 +6,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import cast
 
-from dispatcher.amqp.transport import TurnWriter
+import pytest
+from pamqp import frame
+from pamqp.commands import Basic
+from pamqp.heartbeat import Heartbeat
+
+from dispatcher.amqp.lane import Sorter
+from dispatcher.amqp.transport import SortedReader, TurnTransports, TurnWriter
 from dispatcher.clock import SystemClock
+from tests.amqp.builders import CHANNEL, Broker, say_nothing
 
 
 @dataclass
@@ -102,3 +109,48 @@ async def test_a_connection_that_was_lost_takes_nothing_more():
         await SystemClock().sleep(0)
 
     assert socket.written == []
+
+
+ACK = frame.marshal(Basic.Ack(1), CHANNEL)
+
+
+async def reader() -> SortedReader:
+    """Of a connection whose acknowledgements are a lane's."""
+    sorter = Sorter()
+    sorter.add(Broker(say_nothing).lane)
+    return SortedReader(sorter, asyncio.get_running_loop())
+
+
+async def test_the_library_reads_a_sign_of_life_where_all_that_came_was_a_lanes():
+    reading = await reader()
+
+    for _ in range(3):
+        reading.feed_data(ACK)
+    reading.feed_eof()
+
+    assert await reading.read() == Heartbeat().marshal()
+
+
+async def test_the_library_reads_what_is_its_own():
+    reading = await reader()
+    begun = frame.marshal(Basic.ConsumeOk("c"), CHANNEL)
+
+    reading.feed_data(begun + ACK)
+    reading.feed_data(ACK + begun)
+    reading.feed_eof()
+
+    assert await reading.read() == begun + begun
+
+
+async def test_the_library_reads_the_half_of_a_frame_that_came_before_the_end():
+    reading = await reader()
+
+    reading.feed_data(Heartbeat().marshal() + ACK[:10])
+    reading.feed_eof()
+
+    assert await reading.read() == Heartbeat().marshal() + ACK[:10]
+
+
+async def test_there_is_no_lane_without_a_connection():
+    with pytest.raises(ConnectionError):
+        TurnTransports().lane(Broker().channel)

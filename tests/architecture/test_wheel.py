@@ -62,5 +62,5 @@ def test_the_wheel_says_what_an_install_without_extras_needs(wheel):
         if "extra ==" not in line
     }
 
-    assert base == {"aio-pika", "aiohttp", "orjson", "pydantic", "uuid-utils"}
+    assert base == {"aio-pika", "aiohttp", "msgspec", "orjson", "pydantic", "uuid-utils"}
     assert metadata["License-Expression"] == "Apache-2.0"

@@ -6,6 +6,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from tests.cli.typed import typed
 from tests.scenario.program import Program, dispatcher, run
 
 Command = Callable[..., CompletedProcess[str]]
@@ -17,8 +18,15 @@ def _in(folder: Path, **variables: str) -> dict[str, str]:
 
 @pytest.fixture
 def command(tmp_path: Path) -> Command:
-    """Run `dispatcher …` on a database of this test's own."""
-    return lambda *arguments, **more: run(*dispatcher(*arguments), variables=_in(tmp_path, **more))
+    """Run `dispatcher …` on a database of this test's own; what serves, in a process of its own."""
+
+    def ended(*arguments: str, **more: str) -> CompletedProcess[str]:
+        variables = _in(tmp_path, **more)
+        if arguments[0] == "run":
+            return run(*dispatcher(*arguments), variables=variables)
+        return typed(*arguments, variables=variables)
+
+    return ended
 
 
 @pytest.fixture(scope="module")
@@ -33,4 +41,4 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture
 def asking(server: str) -> Command:
     """Run `dispatcher …` against the running one, through a pipe that calls itself 40 columns wide."""
-    return lambda *arguments: run(*dispatcher(*arguments, "--url", server), variables={"COLUMNS": "40"})
+    return lambda *arguments: typed(*arguments, "--url", server, variables={"COLUMNS": "40"})

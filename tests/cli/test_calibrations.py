@@ -19,6 +19,7 @@ from dispatcher.settings import load_settings
 from dispatcher.store.calibrations import SqlCalibrations
 from dispatcher.store.tables import calibrations
 from dispatcher.tuning.basis.versions import code_version
+from tests.cli.typed import typed
 from tests.scenario.program import Program, dispatcher, run
 
 ASKED = "我的订单到哪一步了？"
@@ -26,6 +27,8 @@ INSIDE = [f"我的订单{word}到哪一步了 {number}" for word in ("现在", "
 OUTSIDE = [
     f"how tall is mount {name} {number}" for name in ("everest", "fuji", "blanc") for number in range(12)
 ]
+
+pytestmark = pytest.mark.xdist_group("calibrations")  # one dispatcher, not one per process
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +48,7 @@ def url(variables):
 
 @pytest.fixture(scope="module")
 def command(url, variables):
-    return lambda *arguments: run(*dispatcher(*arguments), variables=variables)
+    return lambda *arguments: typed(*arguments, variables=variables)
 
 
 @pytest.fixture(scope="module")
@@ -203,10 +206,8 @@ def test_self_calibration_is_proposed_where_that_is_asked_for(said):
 def test_one_of_another_encoder_is_refused(command, variables, said, labelled):
     number = json.loads(said("fit", "--labelled", labelled, "--json"))["proposed"]
 
-    refused = run(
-        *dispatcher("calibrations", "use", str(number)),
-        variables={**variables, "DISPATCHER_ENCODER__NAME": "use"},
-    )
+    other = {**variables, "DISPATCHER_ENCODER__NAME": "use"}
+    refused = typed("calibrations", "use", str(number), variables=other)
 
     assert refused.returncode == 1
     assert "it was made with the encoder 'hashing-ngram-1'" in refused.stderr
@@ -258,7 +259,7 @@ async def test_one_of_a_later_version_is_listed_as_unreadable(tmp_path, capsys):
 def test_of_nobody_there_is_nothing_to_calibrate(tmp_path):
     variables = {"DISPATCHER_DATA_DIR": str(tmp_path), "DISPATCHER_ENCODER__NAME": "hashing"}
 
-    result = run(*dispatcher("fit"), variables=variables)
+    result = typed("fit", variables=variables)
 
     assert (result.returncode, result.stderr) == (
         1,

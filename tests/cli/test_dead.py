@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.typed import typed
 from tests.scenario.program import Program, dispatcher, run
 
 MENDERS = """
@@ -28,6 +29,7 @@ def mend(task: TaskView) -> str:
 
 Type = Callable[..., CompletedProcess[str]]
 Ask = Callable[..., Any]
+pytestmark = pytest.mark.xdist_group("dead letters")  # one dispatcher, not one per process
 
 
 def said(result: CompletedProcess[str]) -> str:
@@ -60,11 +62,11 @@ def variables(glue: Path) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def keys(variables: dict[str, str]) -> dict[str, str]:
     """A key for each role; the caller may use `thing.mend`."""
-    assert run(*dispatcher("upgrade"), variables=variables).returncode == 0
-    said(run(*dispatcher("grants", "set", "shop", "thing.mend"), variables=variables))
+    assert typed("upgrade", variables=variables).returncode == 0
+    said(typed("grants", "set", "shop", "thing.mend", variables=variables))
     holders = {"caller": "shop", "admin": "root"}
     return {
-        role: said(run(*dispatcher("keys", "create", "--role", role, "--subject", name), variables=variables))
+        role: said(typed("keys", "create", "--role", role, "--subject", name, variables=variables))
         for role, name in holders.items()
     }
 
@@ -79,7 +81,7 @@ def url(variables: dict[str, str], keys: dict[str, str]) -> Iterator[str]:
 @pytest.fixture
 def dead(url: str, keys: dict[str, str]) -> Type:
     """Run `dispatcher dead …` as the administrator."""
-    return lambda *words, key=keys["admin"]: run(*dispatcher("dead", *words, "--url", url, "--key", key))
+    return lambda *words, key=keys["admin"]: typed("dead", *words, "--url", url, "--key", key)
 
 
 @pytest.fixture

@@ -18,10 +18,12 @@ from dispatcher.routing.stored_calibration import Made
 from dispatcher.settings import load_settings
 from dispatcher.store.calibrations import SqlCalibrations
 from dispatcher.tuning.decisions.decision_log import read_entries
+from tests.cli.typed import typed
 from tests.scenario.program import Program, dispatcher, run
 
 NOW = datetime(2026, 11, 8, 12, 0, tzinfo=UTC)
 TEXTS = ("我的订单到哪一步了？", "有什么优惠活动吗", "where is my order", "how tall is mount everest")
+pytestmark = pytest.mark.xdist_group("decisions")  # one dispatcher, not one per process
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +54,7 @@ def decided(url):
 
 @pytest.fixture
 def command(decided, variables):
-    return lambda *arguments: run(*dispatcher(*arguments), variables=variables)
+    return lambda *arguments: typed(*arguments, variables=variables)
 
 
 def test_nothing_changes_under_the_terms_in_force(command, decided):

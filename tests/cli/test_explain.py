@@ -7,6 +7,8 @@ import pytest
 
 from dispatcher.cli.explain import _verdict
 
+pytestmark = pytest.mark.xdist_group("explain")  # one dispatcher, not one per process
+
 
 def rows(text: str) -> list[list[str]]:
     """The cells of every table row."""

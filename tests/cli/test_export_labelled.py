@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.cli.typed import typed
 from tests.scenario.program import Program, dispatcher, run
 
 TWICE, REVOKED = "我的订单到哪一步了", "where is my order"
@@ -41,7 +42,7 @@ def test_each_text_is_one_row_as_it_was_judged_last_or_none_where_that_was_revok
         _post(path, {"judgements": [{"position": 0, **judgement}]})
     file = tmp_path / "labelled.jsonl"
 
-    written = run(*dispatcher("export", "labelled", "--out", str(file)), variables=variables)
+    written = typed("export", "labelled", "--out", str(file), variables=variables)
 
     assert written.returncode == 0, written.stderr
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]

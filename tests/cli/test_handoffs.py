@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.cli.typed import typed
 from tests.scenario.program import Program, dispatcher, run
 
 Type = Callable[..., CompletedProcess[str]]
+pytestmark = pytest.mark.xdist_group("handoffs")  # one dispatcher, not one per process
 
 
 def said(result: CompletedProcess[str]) -> str:
@@ -35,10 +37,10 @@ def variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def keys(variables: dict[str, str]) -> dict[str, str]:
     """A key for each role."""
-    assert run(*dispatcher("upgrade"), variables=variables).returncode == 0
+    assert typed("upgrade", variables=variables).returncode == 0
     holders = {"caller": "shop", "admin": "root"}
     return {
-        role: said(run(*dispatcher("keys", "create", "--role", role, "--subject", name), variables=variables))
+        role: said(typed("keys", "create", "--role", role, "--subject", name, variables=variables))
         for role, name in holders.items()
     }
 
@@ -52,8 +54,8 @@ def url(variables: dict[str, str], keys: dict[str, str]) -> Iterator[str]:
 @pytest.fixture
 def handoff(url: str, keys: dict[str, str], variables: dict[str, str]) -> Type:
     """Run `dispatcher handoff …` as the administrator."""
-    return lambda *words, key=keys["admin"]: run(
-        *dispatcher("handoff", *words, "--url", url, "--key", key), variables=variables
+    return lambda *words, key=keys["admin"]: typed(
+        "handoff", *words, "--url", url, "--key", key, variables=variables
     )
 
 

@@ -4,9 +4,11 @@ import sys
 from subprocess import CompletedProcess
 
 import pytest
+from starlette.testclient import TestClient
 
-from dispatcher.cli.serve import load_agent
+from dispatcher.cli.serve import http_config, load_agent
 from dispatcher.errors import ConfigurationError
+from tests.gateway.stubs import ORDER_AGENT, Api, register_body
 from tests.scenario.program import Program, dispatcher
 
 RUN = ("run", "--development", "--port", "0")
@@ -89,3 +91,18 @@ def test_an_agent_that_cannot_be_had_is_one_clear_sentence(tmp_path, monkeypatch
 
     assert sentence in caught.value.message
     assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("sender", "told"), [("127.0.0.1", "192.0.2.7"), ("::1", "192.0.2.7"), ("192.0.2.1", "192.0.2.1")]
+)
+def test_only_a_proxy_on_this_host_is_believed_whom_it_speaks_for(sender, told):
+    api = Api()
+    http_config(api.app, 1.0)
+    api.client = TestClient(api.app, client=(sender, 50_000))
+
+    api.post(
+        "/v1/agents", register_body(), key=ORDER_AGENT, headers={"X-Forwarded-For": "192.0.2.9, 192.0.2.7"}
+    )
+
+    assert api.registrar.clients == [told]

@@ -68,10 +68,11 @@ class OurSide:
         }
 
     async def _timed(self, registry: FreshRegistry, text: str) -> tuple[float, float]:
-        """Milliseconds until a text is ranked, and until it is decided."""
+        """Milliseconds until it is known what a text is for, if for anything, and until it is decided."""
         clock = self.product.clock
         started = clock.monotonic()
         ranking = (await registry.router.rank([text]))[0]
+        _ = ranking.winner if ranking.in_scope else None
         ranked = clock.monotonic()
         registry.decide(ranking)
         return (ranked - started) * 1000, (clock.monotonic() - started) * 1000

@@ -3,7 +3,6 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -34,8 +33,8 @@ async def caller(world: Direct, url: str | None = None, who: str = "alice") -> A
 
 
 @pytest.fixture
-def store_url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'ledger.db'}"
+def store_url(upgraded_sqlite_url: str) -> str:
+    return upgraded_sqlite_url
 
 
 async def ticket_of(world: Direct, capability: str = QUERY) -> str:

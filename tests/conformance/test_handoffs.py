@@ -21,13 +21,6 @@ UNHEARD = "01930000-0000-7000-8000-ffffffffffff.0"
 """A task that was never there."""
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'ledger.db'}"
-    return str(request.getfixturevalue("postgres_url"))
-
-
 @pytest.fixture
 async def people(store_url: str, tmp_path: Path) -> AsyncIterator[Whole]:
     async with opened(store_url, tmp_path, fallback="people") as whole:
@@ -124,7 +117,7 @@ class Flooded:
     def total_open(self) -> int:
         return 0
 
-    def waiting(self, agent_id: AgentId) -> int:
+    def open_at(self, agent_id: AgentId) -> int:
         return 1_000_000
 
 

@@ -11,13 +11,6 @@ from tests.conformance.front_desk import ANYTHING, NONSENSE, ORDER, PARCEL, QUOT
 from tests.conformance.whole import Whole
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'ledger.db'}"
-    return str(request.getfixturevalue("postgres_url"))
-
-
 @pytest.fixture
 async def asking(store_url: str, tmp_path: Path) -> AsyncIterator[Whole]:
     async with opened(store_url, tmp_path, encoder="use", clarify_margin=0.2) as whole:

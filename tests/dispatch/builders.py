@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from dispatcher.dispatch.lifecycle.accept import Arrival, first_step
 from dispatcher.dispatch.lifecycle.assign import AgentLoads, Assigner, Assignment, AttemptRules, Retries
@@ -17,6 +17,7 @@ from dispatcher.dispatch.lifecycle.request import (
 from dispatcher.identifiers import AgentId, CallerId, Capability, ReplicaId, RequestId
 from dispatcher.intents.plan import Intent, Link, Plan, Source
 from dispatcher.protocol.frames import PartialFrame, ResultBody, ResultFrame, ResultStatus
+from dispatcher.records import replace
 from dispatcher.routing.decision import Decision, Outcome, Weights
 
 NOW = 1_000_000

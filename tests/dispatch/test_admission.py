@@ -23,8 +23,8 @@ class Backlog:
     def total_open(self) -> int:
         return self._open
 
-    def waiting(self, agent_id: AgentId) -> int:
-        return self._waiting.get(agent_id, 0)
+    def open_at(self, agent_id: AgentId) -> int:
+        return self._waiting.get(agent_id, 0) + self.capacity(agent_id)
 
     def capacity(self, agent_id: AgentId) -> int:
         return 0 if agent_id == "gone" else 8

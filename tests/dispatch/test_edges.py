@@ -7,6 +7,7 @@ from functools import partial
 import orjson
 import pytest
 
+from dispatcher import records
 from dispatcher.clock import SystemClock
 from dispatcher.dispatch.lifecycle.assign import AttemptRules
 from dispatcher.dispatch.lifecycle.cancel import cancel
@@ -267,8 +268,8 @@ async def test_work_for_a_gone_agent_is_given_to_another(chain: Chain) -> None:
 async def test_work_that_nobody_else_takes_does_not_hold_up_what_is_behind_it(chain: Chain) -> None:
     chain.loads.room = 0
     full = Loads(room=0)
-    stuck = replace(chain.by, choose=Agents("a1"), loads=full)
-    behind = replace(chain.by, loads=full)
+    stuck = records.replace(chain.by, choose=Agents("a1"), loads=full)
+    behind = records.replace(chain.by, loads=full)
     first = await chain.accept(by=stuck)
     second = await chain.accept(by=behind)
     one_at_a_time = replace(chain.relay.rules, moved_at_once=1)

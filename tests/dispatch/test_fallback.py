@@ -1,7 +1,5 @@
 """What a refused decision becomes."""
 
-from dataclasses import replace
-
 import pytest
 
 from dispatcher.dispatch.fallback import (
@@ -13,6 +11,7 @@ from dispatcher.dispatch.fallback import (
     went_to_fallback,
 )
 from dispatcher.identifiers import AgentId, Capability
+from dispatcher.records import replace
 from dispatcher.routing.decision import Candidate, Outcome, Rejection, ShadowDecision
 from tests.dispatch.builders import decision
 

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 
 from dispatcher.dispatch.judging import Judging
@@ -7,6 +5,7 @@ from dispatcher.dispatch.lifecycle.judgement import Judgement, Verdict
 from dispatcher.dispatch.lifecycle.request import RequestStatus, TaskStatus
 from dispatcher.errors import RequestError
 from dispatcher.identifiers import Capability
+from dispatcher.records import replace
 from dispatcher.registry.access import Identity, Role
 from tests.gateway.stubs import request_state
 

@@ -1,12 +1,11 @@
 """Which option of a question a message chooses."""
 
-from dataclasses import replace
-
 import pytest
 
 from dispatcher.dispatch.lifecycle.session import Question
 from dispatcher.dispatch.option_choice import chosen_option
 from dispatcher.identifiers import Capability
+from dispatcher.records import replace
 from dispatcher.routing.ranking import CapabilityScore, Ranking
 from dispatcher.routing.rules import ClarifyRules
 

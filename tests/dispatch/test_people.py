@@ -1,7 +1,7 @@
 """Telling people what is theirs, over a broker that does not always take it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -11,6 +11,7 @@ from dispatcher.dispatch.people import People
 from dispatcher.errors import ConfigurationError, RefusedError, TooLargeError, UnavailableError
 from dispatcher.identifiers import CallerId, RequestId, TaskId
 from dispatcher.protocol.handoff import HandoffFrame
+from dispatcher.records import replace
 from dispatcher.routing.decision import Outcome
 from tests.dispatch.builders import Agents, accepted, assigner, intent
 

@@ -11,6 +11,7 @@ from typing import cast
 
 import pytest
 
+from dispatcher import records
 from dispatcher.dispatch.lifecycle.request import ChatMessage, Match
 from dispatcher.dispatch.lifecycle.session import Question, Session
 from dispatcher.dispatch.planning import Planned, Planner
@@ -230,7 +231,7 @@ class Nowhere(ByChecksum):
     """Nobody can do anything: every short text may be the bare answer to a question."""
 
     def _rank(self, text: str) -> Ranking:
-        return replace(super()._rank(text), in_scope=False)
+        return records.replace(super()._rank(text), in_scope=False)
 
 
 @pytest.mark.parametrize("asked", [REASON, ANYTHING])
@@ -295,12 +296,12 @@ class AsGiven:
             registry_version=1,
             calibration="self",
         )
-        self.ranking = replace(made, **changes)  # type: ignore[arg-type]
+        self.ranking = records.replace(made, **changes)  # type: ignore[arg-type]
         self.ranked: list[str] = []
 
     async def rank(self, texts: Sequence[str]) -> tuple[Ranking, ...]:
         self.ranked += texts
-        return tuple(replace(self.ranking, text=text) for text in texts)
+        return tuple(records.replace(self.ranking, text=text) for text in texts)
 
 
 SAID = Session(caller=CallerId("shop"), session_id="s", topics=("order number A20260001 came broken",))
@@ -321,7 +322,7 @@ class Behind(AsGiven):
 
     def _better(self, ranking: Ranking) -> Ranking:
         best = ranking.capabilities[0]._replace(capability=ORDER, similarity=self.behind)
-        return replace(ranking, capabilities=(best,), in_scope=True)
+        return records.replace(ranking, capabilities=(best,), in_scope=True)
 
 
 @pytest.mark.parametrize("router", [Behind(0.2, 0.8, in_scope=False), Behind(0.7, 0.8, in_scope=True)])
@@ -359,7 +360,7 @@ async def test_what_means_no_more_behind_a_topic_is_a_message_of_its_own(text: s
 async def test_an_answer_to_a_question_goes_on_with_nothing_else() -> None:
     asked = Question(capability=PARCEL, text="where is it", similarity=0.6)
     router = Behind(0.2, 0.8, in_scope=False)
-    session = replace(SAID, questions=(asked,))
+    session = records.replace(SAID, questions=(asked,))
 
     planned = await replace(planner(), router=cast("Router", router)).plan(message("in the morning"), session)
 
@@ -370,7 +371,7 @@ def described(router: AsGiven) -> Planner:
     return replace(planner(), router=cast("Router", router), semantic_bar=0.9)
 
 
-DESCRIBED = replace(message("how much for two"), match=Match.SEMANTIC, wanted="computes discounts")
+DESCRIBED = records.replace(message("how much for two"), match=Match.SEMANTIC, wanted="computes discounts")
 
 
 async def test_a_description_that_fits_well_enough_is_acted_on() -> None:

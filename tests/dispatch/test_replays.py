@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dispatcher import records
 from dispatcher.assembly.running import Running, local_settings, open_dispatcher
 from dispatcher.dispatch.lifecycle.request import ChatMessage
 from dispatcher.dispatch.seen_keys import SeenKeys
@@ -42,5 +43,5 @@ async def test_a_key_used_with_another_body_is_refused(running: Running, remembe
     again = replace(dispatcher, seen=dispatcher.seen if remembers else SeenKeys())
 
     with pytest.raises(RequestError) as refused:
-        await again.submit(replace(MESSAGE, body_digest="two"), SHOP)
+        await again.submit(records.replace(MESSAGE, body_digest="two"), SHOP)
     assert refused.value.error_code == "idempotency_key_reused"

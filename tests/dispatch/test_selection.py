@@ -5,6 +5,7 @@ from typing import cast
 
 import pytest
 
+from dispatcher import records
 from dispatcher.clock import SystemClock
 from dispatcher.dispatch.fallback import BELOW_BAR, REASON, Fallback, FallbackKind
 from dispatcher.dispatch.lifecycle.request import Task
@@ -63,13 +64,13 @@ def test_nobody_is_chosen_in_the_place_of_one_that_is_not_there() -> None:
 def test_what_is_repeated_and_must_not_run_twice_stays_with_its_agent(
     repeat: int, idempotent: bool, agent: str
 ) -> None:
-    task = replace(task_of(accepted()), repeat=repeat, idempotent=idempotent, agent_id=AgentId("a2"))
+    task = records.replace(task_of(accepted()), repeat=repeat, idempotent=idempotent, agent_id=AgentId("a2"))
 
     assert chosen(task) == agent
 
 
 def test_it_stays_there_even_after_that_agent_refused_it() -> None:
-    task = replace(task_of(accepted()), repeat=1, idempotent=False, agent_id=AgentId("a1"))
+    task = records.replace(task_of(accepted()), repeat=1, idempotent=False, agent_id=AgentId("a1"))
 
     assert chosen(task, "a1") == "a1"
 
@@ -95,8 +96,8 @@ class Net:
 
     def decide(self, query: Query, ranking: object) -> Decision:
         if query.capability == NET and self.granted:
-            return replace(decision("net"), capability=NET)
-        return replace(decision(None, Outcome.OUT_OF_SCOPE), reason="below_scope_floor")
+            return records.replace(decision("net"), capability=NET)
+        return records.replace(decision(None, Outcome.OUT_OF_SCOPE), reason="below_scope_floor")
 
     def group(self, capability: str) -> Sequence[object]:
         return []
@@ -114,7 +115,7 @@ def refused(fallback: Fallback, *, described: str | None = None, granted: bool =
     )
     outside = intent(0, None)
     planned = Planned(plan=Plan(intents=(outside,), language="en"), rankings=(NOTHING,), described=described)
-    request, task = accepted(outside).request, replace(task_of(accepted(outside)), capability=None)
+    request, task = accepted(outside).request, records.replace(task_of(accepted(outside)), capability=None)
     return choosing.choose(request, outside, task, frozenset(), planned=planned).decision
 
 
@@ -151,7 +152,7 @@ def test_what_the_caller_named_goes_nowhere_else() -> None:
 
 def test_what_the_fallback_got_is_tried_again_by_the_same_capability() -> None:
     choosing = replace(selection(), router=cast("Router", Net()))
-    task = replace(task_of(accepted()), capability=NET)
+    task = records.replace(task_of(accepted()), capability=NET)
 
     again = choosing.choose(accepted().request, intent(0, None), task, frozenset())
 
@@ -162,7 +163,7 @@ def test_options_come_with_their_developers_words() -> None:
     class Torn(FirstUntried):
         def decide(self, query: Query, ranking: object) -> Decision:
             options = (Option(Capability("order.query"), 0.9), Option(NET, 0.8))
-            return replace(decision(None, Outcome.CLARIFY), options=options)
+            return records.replace(decision(None, Outcome.CLARIFY), options=options)
 
         def group(self, capability: str) -> Sequence[object]:
             words = [] if capability == NET else ["查询订单", "looks up orders"]
@@ -196,7 +197,7 @@ def asked_again(
 ) -> tuple[object, float]:
     """The capability and the similarity that a further attempt of a task is decided with."""
     heard, wish = Heard(), intent(0, intent_capability)
-    task = replace(task_of(accepted(wish)), capability=task_capability)
+    task = records.replace(task_of(accepted(wish)), capability=task_capability)
     choosing = replace(selection(), router=cast("Router", heard))
     choosing.choose(accepted(wish).request, wish, task, frozenset({AgentId("a1")}))
     return heard.queries[0].capability, heard.queries[0].similarity

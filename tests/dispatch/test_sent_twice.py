@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from dispatcher import records
 from dispatcher.channel.http_reply import ON_BEHALF
 from dispatcher.channel.in_process import InProcessChannel
 from dispatcher.clock import SystemClock
@@ -62,7 +63,7 @@ def _another_replica(chain: Chain, channel: InProcessChannel) -> Relay:
         outbox=outbox,
         books=replace(chain.books, outbox=outbox),
         channel=channel,
-        assigner=replace(chain.by, replica=ReplicaId("r2")),
+        assigner=records.replace(chain.by, replica=ReplicaId("r2")),
     )
 
 
@@ -73,7 +74,7 @@ async def test_what_a_replica_may_have_sent_before_it_died_does_not_move_when_an
     agents = Agents("a1", "a2", idempotent=idempotent)
     before = assigner(agents, loads=chain.loads, rules=AttemptRules(claim_ms=0))
     other = _another_replica(chain, Noting(RefusedError("full")))
-    other = replace(other, assigner=replace(other.assigner, choose=agents))
+    other = replace(other, assigner=records.replace(other.assigner, choose=agents))
 
     change = await chain.accept(by=before)
     await chain.outbox.take()
@@ -131,4 +132,6 @@ def test_that_our_call_did_not_start_it_says_nothing_of_a_later_sending(
 
 def _claimed(state: RequestState, replica: str | None) -> RequestState:
     by = None if replica is None else ReplicaId(replica)
-    return replace(state, attempts=tuple(replace(one, claimed_by=by) for one in state.attempts))
+    return records.replace(
+        state, attempts=tuple(records.replace(one, claimed_by=by) for one in state.attempts)
+    )

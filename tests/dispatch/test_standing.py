@@ -1,11 +1,10 @@
 """What advice does to a ranking, and that it does nothing else."""
 
-from dataclasses import replace
-
 from dispatcher.dispatch.standing import of_piece, standing_of, with_choice
 from dispatcher.identifiers import AgentId, Capability
 from dispatcher.intents.doubt import Near, Standing
 from dispatcher.intents.plan import Piece
+from dispatcher.records import replace
 from dispatcher.routing.ranking import CapabilityScore, Ranking
 
 

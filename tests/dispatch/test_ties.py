@@ -1,7 +1,6 @@
 """A tie goes to what was chosen for it; the rules keep what they are sure of."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -10,6 +9,7 @@ from dispatcher.identifiers import Capability
 from dispatcher.intents.choice_advice import Tie
 from dispatcher.intents.doubt import DoubtRules
 from dispatcher.intents.plan import Piece
+from dispatcher.records import replace
 from dispatcher.routing.ranking import Ranking
 from tests.dispatch.test_standing import RANKING, score
 

@@ -1,7 +1,6 @@
 """Waiting for a request that this replica is about to accept: no look into the ledger without need."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -9,6 +8,7 @@ from dispatcher.clock import SystemClock
 from dispatcher.dispatch.lifecycle.request import RequestState, RequestStatus
 from dispatcher.dispatch.waiters import EXPECTED, HELD_BYTES, Waiters
 from dispatcher.identifiers import RequestId
+from dispatcher.records import replace
 from tests.dispatch.builders import accepted, intent
 
 LIMIT_S = 5

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
+from dispatcher import records
 from dispatcher.dispatch.lifecycle.accept import first_step
 from dispatcher.dispatch.lifecycle.assign import Assigner, AttemptRules
 from dispatcher.dispatch.lifecycle.expire import expire, not_delivered, publish_again
@@ -349,28 +350,28 @@ def _queued(world: World, attempt: Attempt) -> World:
 
 def _changed(world: World, attempt: Attempt) -> World:
     attempts = tuple(attempt if a.number == attempt.number else a for a in world.state.attempts)
-    return replace(world, state=replace(world.state, attempts=attempts))
+    return replace(world, state=records.replace(world.state, attempts=attempts))
 
 
 def _published(world: World, attempt: Attempt) -> Attempt:
     """As `Ledger.mark_published` leaves it."""
     deadline = world.state.tasks[0].deadline_ms or world.now
     lapse_ms = min(world.now + attempt.timeout_ms, deadline)
-    return replace(attempt, status=AttemptStatus.PUBLISHED, published_ms=world.now, lapse_ms=lapse_ms)
+    return records.replace(attempt, status=AttemptStatus.PUBLISHED, published_ms=world.now, lapse_ms=lapse_ms)
 
 
 def _claimed_again(world: World, attempt: Attempt) -> Attempt:
     """Sent, but nobody knows: the claim ran out and `Ledger.claim_due` gave it to the next one."""
     until = world.now + RULES.claim_ms
     sent = attempt.published_ms or world.now
-    return replace(attempt, published_ms=sent, claimed_by=ReplicaId("r1"), claimed_until_ms=until)
+    return records.replace(attempt, published_ms=sent, claimed_by=ReplicaId("r1"), claimed_until_ms=until)
 
 
 def _due_again(world: World, attempt: Attempt) -> Step:
     step = publish_again(world.state, world.now, attempt)
     (due,) = (a for a in step.state.attempts if a.number == attempt.number)
     changed = _changed(replace(world, state=step.state), _claimed_again(world, due))
-    return replace(step, state=changed.state)
+    return records.replace(step, state=changed.state)
 
 
 def main(arguments: Sequence[str]) -> int:

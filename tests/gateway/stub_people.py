@@ -1,12 +1,12 @@
 """Hand-written parts with people."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from dispatcher.dispatch.lifecycle.handoff import Handoff
 from dispatcher.dispatch.lifecycle.request import RequestState
 from dispatcher.errors import RequestError
 from dispatcher.identifiers import CallerId, RequestId, TaskId
+from dispatcher.records import replace
 
 REQUEST = "01930000-0000-7000-8000-000000000001"
 

@@ -6,6 +6,7 @@ from functools import cache
 
 from fastapi.testclient import TestClient
 
+from dispatcher import records
 from dispatcher.dispatch.lifecycle.request import (
     ChatMessage,
     DecisionRecord,
@@ -208,9 +209,9 @@ class StubDispatcher:
     async def cancel(self, request_id: RequestId, identity: Identity) -> RequestState | None:
         state = await self.read(request_id, identity)
         if state is not None and state.request.status is RequestStatus.OPEN:
-            request = replace(state.request, status=RequestStatus.CANCELLED, answer="Cancelled.")
-            task = replace(state.tasks[0], status=TaskStatus.CANCELLED, error_code="cancelled")
-            self.states[request_id] = replace(state, request=request, tasks=(task,))
+            request = records.replace(state.request, status=RequestStatus.CANCELLED, answer="Cancelled.")
+            task = records.replace(state.tasks[0], status=TaskStatus.CANCELLED, error_code="cancelled")
+            self.states[request_id] = records.replace(state, request=request, tasks=(task,))
         return None if state is None else self.states[request_id]
 
     async def decisions(self, request_id: RequestId, identity: Identity) -> tuple[DecisionRecord, ...] | None:

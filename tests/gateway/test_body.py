@@ -55,6 +55,43 @@ def _is_taken(raw: bytes) -> bool:
     return True
 
 
+def _object(pairs):
+    return "{" + ", ".join(f"{json.dumps(name)} : {value}" for name, value in pairs) + "}"
+
+
+NAMES = st.sampled_from(["a", "b", "a:b", ""])
+VALUES = st.sampled_from(["1", "-0", "1.5", "1e2", str(2**63 - 1), str(2**63), '"x:y"', "null", "[true]"])
+OBJECTS = st.recursive(
+    VALUES,
+    lambda inner: st.lists(st.tuples(NAMES, inner), max_size=3).map(_object),
+    max_leaves=6,
+)
+
+
+@settings(deadline=None)
+@given(OBJECTS)
+def test_a_document_is_read_as_the_standard_library_reads_it_or_refused_for_a_name_or_number(text):
+    flaws: list[str] = ["unusable_number"] if str(2**63) in text else []
+
+    def note_twice(pairs):
+        if len(dict(pairs)) < len(pairs):
+            flaws.append("duplicate_name")
+        return dict(pairs)
+
+    expected = json.loads(text, object_pairs_hook=note_twice)
+    if not isinstance(expected, dict):
+        flaws.append("malformed_json")
+    assert _outcome(text.encode()) in (flaws or [repr(expected)])
+
+
+def _outcome(raw: bytes) -> str:
+    """The document, or the code of the refusal."""
+    try:
+        return repr(parse_document(raw))
+    except RequestError as refusal:
+        return refusal.error_code
+
+
 @settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_document_or_a_refusal(raw):

@@ -3,6 +3,7 @@ from dataclasses import replace
 import orjson
 import pytest
 
+from dispatcher import records
 from dispatcher.dispatch.lifecycle.request import DecisionRecord
 from dispatcher.gateway.calibration_models import CalibrationDetailReply, CalibrationsReply
 from dispatcher.gateway.models import DecisionReply, ShadowReply
@@ -92,7 +93,7 @@ def test_one_of_another_encoder_is_a_conflict(api):
 @pytest.mark.parametrize(("capability", "is_shown"), [(ORDER, True), (SECRET, False)])
 def test_what_a_calibration_in_shadow_says_of_a_capability_is_for_those_who_may_use_it(capability, is_shown):
     shadow = ShadowDecision(number=2, outcome=Outcome.SELECTED, similarity=0.9, scope_floor=0.2)
-    document = decision_document(replace(decision(capability), shadow=shadow))
+    document = decision_document(records.replace(decision(capability), shadow=shadow))
     stored = DecisionRecord(request_id=RequestId("r1"), position=0, number=1, document=document)
 
     (view,) = records_view([stored], IDENTITIES[ALICE])

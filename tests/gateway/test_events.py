@@ -1,5 +1,4 @@
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -7,6 +6,7 @@ from dispatcher.dispatch.lifecycle.request import Attempt, AttemptStatus, Partia
 from dispatcher.errors import OverloadedError, UnavailableError
 from dispatcher.gateway.models import EVENT_DATA, AcceptedReply
 from dispatcher.identifiers import AgentId, RequestId, TaskId, new_id
+from dispatcher.records import replace
 from tests.gateway.stubs import ADMIN, ALICE, BOB, ORDER, ORDER_AGENT, SECRET, record, request_state
 
 HELLO = {"message": "where is my order"}

@@ -1,7 +1,5 @@
 """Parts that people do, over HTTP."""
 
-from dataclasses import replace
-
 import pytest
 
 from dispatcher.dispatch.lifecycle.option import DescribedOption, options_document
@@ -9,6 +7,7 @@ from dispatcher.dispatch.lifecycle.request import TaskStatus
 from dispatcher.gateway.handoff_models import HandoffReply, HandoffsReply
 from dispatcher.gateway.models import DecisionsReply, RequestReply
 from dispatcher.identifiers import Capability
+from dispatcher.records import replace
 from dispatcher.routing.decision import Option, Outcome
 from dispatcher.routing.record import decision_document
 from tests.gateway.stub_people import REQUEST

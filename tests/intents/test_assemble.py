@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,6 +5,7 @@ from dispatcher.identifiers import Capability
 from dispatcher.intents.assemble import RankedPiece, build_plan
 from dispatcher.intents.input_field import InputField, input_fields
 from dispatcher.intents.plan import Entity, EntityKind, Piece
+from dispatcher.records import replace
 
 OPTIONAL_NUMBER: dict[str, object] = {"anyOf": [{"type": "number"}, {"type": "null"}], "default": None}
 

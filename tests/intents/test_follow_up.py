@@ -1,4 +1,3 @@
-from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -17,6 +16,7 @@ from dispatcher.intents.follow_up import (
     topic_of,
 )
 from dispatcher.intents.plan import Entity, EntityKind, SpanRank
+from dispatcher.records import replace
 
 SCHEMA = {
     "type": "object",

@@ -4,10 +4,10 @@ import asyncio
 import json
 import secrets
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import aio_pika
@@ -20,6 +20,7 @@ from dispatcher.identifiers import AgentId
 from dispatcher.protocol.asyncapi import asyncapi
 from dispatcher.protocol.topology import RESULTS_KEY, Topology
 from tests.interop import packages
+from tests.scenario.crew import Crew
 from tests.scenario.program import Program, dispatcher, run
 
 LIBRARY = AgentId("library")
@@ -103,13 +104,25 @@ class Fleet:
     library: Program
     client: httpx2.AsyncClient
     tap: Tap
+    ran_before: int
+    """How often the library agent ran anything for an earlier test."""
 
-    async def dead_letter(self) -> str:
-        """The body of the newest message that was given up, as the dispatcher keeps it."""
+    @property
+    def ran(self) -> int:
+        """How often it did for this one."""
+        return self.library.text.count('"ran"') - self.ran_before
+
+    async def dead_letters(self) -> Sequence[str]:
+        """The ids of what was given up, the newest first."""
+        found = (await self.client.get(f"{self.url}/v1/dead")).json()["dead_letters"]
+        return [letter["dead_id"] for letter in found]
+
+    async def dead_letter(self, known: Sequence[str]) -> str:
+        """The body of the newest message that was given up, once there is one beyond the known ones."""
         async with asyncio.timeout(DEADLINE_S):
-            while not (found := (await self.client.get(f"{self.url}/v1/dead")).json()["dead_letters"]):
+            while (found := await self.dead_letters()) == known:
                 await SystemClock().sleep(0.1)
-        letter = await self.client.get(f"{self.url}/v1/dead/{found[0]['dead_id']}")
+        letter = await self.client.get(f"{self.url}/v1/dead/{found[0]}")
         return str(letter.json()["body"])
 
     async def ask(self, message: str) -> dict[str, Any]:
@@ -119,44 +132,50 @@ class Fleet:
         return document
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def topology() -> Topology:
-    """Names of this test's own."""
+    """Names of these tests' own."""
     return Topology(prefix=f"interop-{secrets.token_hex(4)}")
 
 
-@pytest.fixture
-def processes(
-    postgres_url: str, amqp_url: str, topology: Topology, tmp_path: Path
-) -> Iterator[tuple[Program, Program, Program]]:
+@pytest.fixture(scope="module")
+def crew(
+    module_postgres_url: str, amqp_url: str, topology: Topology, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Crew]:
     """Gateway, order agent, library agent; the last one has nothing but the document."""
     packages.require()
     variables = {
-        "DISPATCHER_STORE__URL": postgres_url,
+        "DISPATCHER_STORE__URL": module_postgres_url,
         "DISPATCHER_BROKER__URL": amqp_url,
         "DISPATCHER_BROKER__PREFIX": topology.prefix,
     }
-    document = tmp_path / "asyncapi.json"
+    document = tmp_path_factory.mktemp("document") / "asyncapi.json"
     document.write_text(json.dumps(asyncapi(topology)), encoding="utf-8")
     ours = (sys.executable, "-m", "agents.order", "--broker", amqp_url, "--prefix", topology.prefix)
     theirs = ("node", str(packages.FOLDER / "agent.mjs"), "--document", str(document), "--broker", amqp_url)
-    with ExitStack() as stack:
-        order = stack.enter_context(Program(*ours))  # waits for a dispatcher
+
+    def gateway() -> Program:
         assert run(*dispatcher("upgrade"), variables=variables).returncode == 0
-        gateway = Program(*dispatcher("run", "--development", "--port", "0"), variables=variables)
-        stack.enter_context(gateway).wait_for("listening on")
-        library = stack.enter_context(Program(*theirs))
-        order.wait_for("registration.granted")
-        library.wait_for('"ready"')
-        yield gateway, order, library
+        started = Program(*dispatcher("run", "--development", "--port", "0"), variables=variables)
+        started.wait_for("listening on")
+        return started
+
+    # The order agent comes first, and waits for a dispatcher.
+    crew = Crew({"order": partial(Program, *ours), "gateway": gateway, "library": partial(Program, *theirs)})
+    try:
+        yield crew
+    finally:
+        crew.close()
 
 
 @pytest.fixture
-async def fleet(
-    processes: tuple[Program, Program, Program], amqp_url: str, topology: Topology
-) -> AsyncIterator[Fleet]:
+async def fleet(crew: Crew, amqp_url: str, topology: Topology) -> AsyncIterator[Fleet]:
     """Everything at work."""
-    gateway, order, library = processes
+    programs = crew.whole()
+    gateway, order, library = (programs[name] for name in ("gateway", "order", "library"))
+    order.wait_for("registration.granted")
+    library.wait_for('"ready"')
     url = gateway.wait_for(r"listening on (http://\S+)")[1]
     async with httpx2.AsyncClient(timeout=30) as client, _tap(amqp_url, topology) as tap:
-        yield Fleet(url, asyncapi(topology), gateway, order, library, client, tap)
+        ran = library.text.count('"ran"')
+        yield Fleet(url, asyncapi(topology), gateway, order, library, client, tap, ran)

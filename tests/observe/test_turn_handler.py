@@ -3,6 +3,7 @@
 import asyncio
 import io
 import logging
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -91,3 +92,27 @@ async def test_a_loop_that_ended_before_its_turn_did_holds_nothing_back(
     await next_turn()
 
     assert "".join(stream.writes) == "never flushed there\nhere\n"
+
+
+async def test_a_filter_of_the_handler_is_asked(stream: Stream, logger: logging.Logger):
+    logger.handlers[0].addFilter(lambda record: record.getMessage() != "one")
+    logger.warning("one")
+    logger.warning("two")
+
+    assert stream.writes == ["two\n"]
+
+
+async def test_no_thread_loses_a_line_or_breaks_into_another(stream: Stream, logger: logging.Logger):
+    def log_of(thread: int) -> None:
+        for _ in range(200):
+            logger.info("%s", thread)
+
+    async with asyncio.TaskGroup() as group:
+        for thread in range(4):
+            group.create_task(asyncio.to_thread(log_of, thread))
+        for _ in range(200):
+            logger.info("loop")
+            await next_turn()
+
+    lines = "".join(stream.writes).splitlines()
+    assert Counter(lines) == {"loop": 200, "0": 200, "1": 200, "2": 200, "3": 200}

@@ -1,10 +1,9 @@
 """When the person is asked which of near capabilities is meant."""
 
-from dataclasses import replace
-
 import pytest
 
 from dispatcher.identifiers import Capability
+from dispatcher.records import replace
 from dispatcher.routing.ambiguity import near_options
 from dispatcher.routing.decision import Advice
 from dispatcher.routing.ranking import CapabilityScore, Ranking

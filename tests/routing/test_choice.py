@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dispatcher import records
 from dispatcher.identifiers import AgentId, Capability
 from dispatcher.protocol.declaration import Hours
 from dispatcher.registry.agent import AgentStatus, Liveness
@@ -60,7 +61,7 @@ RANKING = Ranking(
     contrast=0.1,
     scale=0.5,
 )
-OUTSIDE = replace(RANKING, in_scope=False, scope_score=0.1)
+OUTSIDE = records.replace(RANKING, in_scope=False, scope_score=0.1)
 
 
 @pytest.fixture(autouse=True)
@@ -147,7 +148,7 @@ def test_who_competes_is_seen_as_of_now_and_who_does_not_as_of_a_moment_ago(dire
 
 def test_a_look_at_a_neighbour_serves_every_text(directory, a_query):
     choice = Choice(directory, RoutingRules(), REGISTRY, StoppedClock())
-    other = replace(RANKING, text="find my parcel", contrast=0.2)
+    other = records.replace(RANKING, text="find my parcel", contrast=0.2)
     first = choice.decide(a_query(), RANKING)
     directory.statuses["d"] = FULL
 
@@ -280,7 +281,7 @@ def test_agents_of_near_capabilities_are_on_record_where_the_wished_one_is_gone(
 
 
 def test_nothing_registered_is_out_of_scope(decide):
-    decision = decide(replace(RANKING, capabilities=(), in_scope=False))
+    decision = decide(records.replace(RANKING, capabilities=(), in_scope=False))
 
     assert (decision.outcome, decision.reason) == (Outcome.OUT_OF_SCOPE, "nothing_registered")
     assert decide(None).reason == "nothing_registered"
@@ -288,7 +289,7 @@ def test_nothing_registered_is_out_of_scope(decide):
 
 def test_a_margin_admits_near_capabilities(decide, directory):
     directory.statuses |= {"a": replace(IDLE, running=8), "b": replace(IDLE, running=8)}
-    wide = replace(RANKING, capabilities=(_entry("track", a=0.8, b=0.7), _entry("refund", c=0.79)))
+    wide = records.replace(RANKING, capabilities=(_entry("track", a=0.8, b=0.7), _entry("refund", c=0.79)))
 
     assert decide(wide).agent_id == "a"
     near = decide(wide, rules=RoutingRules(margin=0.05))
@@ -327,7 +328,7 @@ def test_no_more_candidates_are_kept_than_allowed(decide):
 
 def test_a_decision_says_what_a_language_model_had_to_do_with_it(decide):
     assert decide().advice == ()
-    assert decide(replace(RANKING, advice=("split",))).advice == ("split",)
+    assert decide(records.replace(RANKING, advice=("split",))).advice == ("split",)
 
 
 def test_a_decision_says_what_it_was_made_with(decide):
@@ -347,7 +348,7 @@ def test_the_order_in_which_agents_registered_changes_nothing(decide, directory)
 
 
 def test_equal_agents_go_by_id(decide):
-    even = replace(RANKING, capabilities=(_entry("track", a=0.8, b=0.8),))
+    even = records.replace(RANKING, capabilities=(_entry("track", a=0.8, b=0.8),))
 
     assert decide(even).agent_id == "a"
 
@@ -391,7 +392,7 @@ def test_twins_are_not_asked_about(directory, a_query):
 
 def test_winner_contrast_and_what_was_ranked_are_kept(decide):
     alone = decide()
-    together = decide(replace(RANKING, text="my order. where is my parcel"))
+    together = decide(records.replace(RANKING, text="my order. where is my parcel"))
     unranked = decide(None, capability="track")
 
     assert (alone.winner, alone.contrast, alone.ranked_text) == ("track", RANKING.contrast, None)

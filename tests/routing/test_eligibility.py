@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from dispatcher import records
 from dispatcher.identifiers import AgentId, Capability
 from dispatcher.protocol.declaration import Hours
 from dispatcher.registry.agent import Agent, AgentStatus, Liveness
@@ -65,15 +66,17 @@ def test_an_idle_agent_that_fits_may_take_it(prospect):
 def test_what_does_not_fit_is_left_out_even_alone(prospect, demand, declared, status, reason):
     one = prospect(status=replace(IDLE, **status), **declared)
 
-    assert _reasons(one, demand=replace(DEMAND, **demand)) == {"a": reason}
+    assert _reasons(one, demand=records.replace(DEMAND, **demand)) == {"a": reason}
 
 
 def test_the_first_failing_step_is_the_reason(prospect):
     gone = replace(IDLE, liveness=Liveness.OFFLINE)
-    demand = replace(DEMAND, environment="staging", payload_bytes=300_000, tried=frozenset({AgentId("a")}))
+    demand = records.replace(
+        DEMAND, environment="staging", payload_bytes=300_000, tried=frozenset({AgentId("a")})
+    )
 
     assert _reasons(prospect(status=gone), demand=demand) == {"a": Rejection.ENVIRONMENT}
-    assert _reasons(prospect(status=gone), demand=replace(demand, environment="production")) == {
+    assert _reasons(prospect(status=gone), demand=records.replace(demand, environment="production")) == {
         "a": Rejection.PAYLOAD_SIZE
     }
 
@@ -83,7 +86,7 @@ def test_a_suspect_agent_may_take_it(prospect):
 
 
 def test_a_tried_agent_is_left_out_only_while_there_is_another(prospect):
-    demand = replace(DEMAND, tried=frozenset({AgentId("a")}))
+    demand = records.replace(DEMAND, tried=frozenset({AgentId("a")}))
 
     assert _reasons(prospect("a"), prospect("b"), demand=demand) == {"a": Rejection.ALREADY_TRIED}
     assert _reasons(prospect("a"), demand=demand) == {}
@@ -113,7 +116,7 @@ def test_among_suspects_a_saturated_one_is_left_out(prospect):
 
 
 def test_a_saturated_fresh_agent_goes_before_a_tried_free_one(prospect):
-    demand = replace(DEMAND, tried=frozenset({AgentId("b")}))
+    demand = records.replace(DEMAND, tried=frozenset({AgentId("b")}))
 
     assert _reasons(prospect("a", _busy(10)), prospect("b"), demand=demand) == {"b": Rejection.ALREADY_TRIED}
 

@@ -33,7 +33,8 @@ def turned(made, vector):
 def scores(made, vector, lexical=(0, 0, 0, 0)):
     cosines = (unit(vector) @ unit(SHOP.totals).T).astype(np.float32)
     layout = layout_of(SHOP.starts, len(SHOP.prototypes))
-    return made.scores(turned(made, vector), cosines, np.array(lexical, dtype=np.float32), layout)
+    shares = np.float32(made.worth) * np.array(lexical, dtype=np.float32)
+    return made.scores(turned(made, vector), cosines, shares, layout)
 
 
 def test_politeness_says_less_of_what_a_request_asks_for():
@@ -66,7 +67,7 @@ def test_of_equal_agents_the_first_stands_for_its_capability():
     layout = layout_of(twice.starts, 3)
     cosines = (EAST @ unit(twice.totals).T).astype(np.float32)
 
-    with_share = made.scores(turned(made, EAST), cosines, np.array([1, 1, 0], dtype=np.float32), layout)
+    with_share = made.scores(turned(made, EAST), cosines, np.array([0.1, 0.1, 0], dtype=np.float32), layout)
     without = made.scores(turned(made, EAST), cosines, np.zeros(3, dtype=np.float32), layout)
 
     assert with_share - without == pytest.approx([0.1, 0], abs=1e-6)
@@ -88,6 +89,13 @@ def test_the_lexical_share_is_added_under_the_metric_too():
 
     assert with_share[1] - without[1] == pytest.approx(0.1, abs=1e-6)
     assert with_share[[0, 2]] == pytest.approx(without[[0, 2]])
+
+
+def test_the_best_lexical_match_is_worth_most_and_others_in_proportion():
+    made = replace(fitted(), worth=0.1)
+
+    assert made.shares(np.array([0, 4, 2, 1], dtype=np.float32)) == pytest.approx([0, 0.1, 0.05, 0.025])
+    assert not made.shares(np.zeros(4, dtype=np.float32)).any()
 
 
 def test_those_beyond_the_shortlist_stay_behind_in_their_plain_order():

@@ -13,7 +13,7 @@ from dispatcher.routing.fitting import Fitted
 from dispatcher.routing.index import NOT_SEARCHED
 from dispatcher.routing.ordering import empty_ordering
 from dispatcher.routing.prototype_store import Table
-from dispatcher.routing.ranking import Ranker, lexical_shares
+from dispatcher.routing.ranking import CapabilityScore, Ranked, Ranker, best_first
 from dispatcher.routing.record import ranking_document, read_ranking
 from dispatcher.routing.rules import RoutingRules
 from dispatcher.routing.slots import Key
@@ -102,13 +102,51 @@ def test_an_agent_beyond_the_search_limit_has_the_lowest_cosine_and_is_known_to_
     assert ranking.capabilities[-1].agent_cosines == {"c": NOT_SEARCHED}
 
 
-def test_what_the_agents_of_a_capability_have_is_a_mapping_and_goes_into_the_record():
+def test_it_comes_back_from_its_record():
     ranking = _rank([0.25, 0.5, 0.1, 0.1])
 
-    found = ranking.winner.agent_cosines
-    assert (list(found), len(found), found["b"], found.get("z")) == (["a", "b"], 2, 0.5, None)
-    assert repr(found) == "{'a': 0.25, 'b': 0.5}"
     assert read_ranking(ranking_document(ranking)) == ranking
+
+
+def test_those_behind_the_best_are_made_when_somebody_looks_and_once():
+    made = []
+
+    def others():
+        made.append("others")
+        return [two]
+
+    one, two = (CapabilityScore(Capability(name), {}, 0.5, 0.5) for name in ("one", "two"))
+    ranked = Ranked(one, 3, others)
+
+    assert (ranked[0], bool(ranked), ranked.size, made) == (one, True, 3, [])
+    assert (list(ranked), len(ranked), ranked[1], ranked[:1]) == ([one, two], 2, two, (one,))
+    assert repr(ranked) == repr((one, two))
+    assert ranked == (one, two) == ranked != [one, two]
+    assert made == ["others"]
+
+
+def test_what_it_costs_to_remember_it_counts_agents_and_the_cosines_of_all_keys():
+    assert _rank([0.25, 0.5, 0.1, 0.1]).size == 5
+    assert _rank([0.25, 0.5, 0.1, 0.1], rules=RoutingRules(neighbours_kept=1)).size == 4
+    assert read_ranking(ranking_document(_rank([0.25, 0.5, 0.1, 0.1]))).size == 5
+    assert _many(64).size == 1 + 21 + 2
+
+
+def test_the_best_of_many_come_first_and_ties_go_by_name():
+    names = [one.capability for one in _many(64).capabilities]
+
+    assert names == [f"c{at:02}" for at in (*range(0, 64, 4), *range(1, 21, 4))]
+    assert best_first(np.array([0.1, 0.5, 0.4, 0.5000001], dtype=np.float32), 2).tolist() == [1, 3]
+
+
+def _many(count):
+    """Every fourth capability is the best, the one after it the next best, and so on."""
+    keys = [Key(Capability(f"c{at:02}"), AgentId("a")) for at in range(count)]
+    ranker = Ranker(keys, Fitted(used=_calibration(), ordering=PLAIN), RoutingRules(), 4)
+    cosines = np.array([[0.5 - at % 4 / 10 for at in range(count)]], dtype=np.float32)
+    table = Table(cosines=cosines, lexical=np.zeros((1, count), dtype=np.float32))
+    (ranking,) = ranker.rank(["text"], VECTOR, table, np.array([0.1], dtype=np.float32))
+    return ranking
 
 
 def test_nothing_registered_ranks_nothing():
@@ -119,11 +157,3 @@ def test_nothing_registered_ranks_nothing():
 
     assert ranking.winner is None
     assert not ranking.in_scope
-
-
-def test_without_a_lexical_match_there_is_no_share():
-    table = Table(
-        cosines=np.array([[0.5, 0.4]], dtype=np.float32), lexical=np.zeros((1, 2), dtype=np.float32)
-    )
-
-    np.testing.assert_array_equal(lexical_shares(table), [[0, 0]])

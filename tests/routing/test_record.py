@@ -1,11 +1,10 @@
 """A stored decision reads back as it was."""
 
-from dataclasses import replace
-
 import orjson
 import pytest
 
 from dispatcher.identifiers import AgentId, Capability
+from dispatcher.records import replace
 from dispatcher.routing.decision import Candidate, Decision, Option, Outcome, Rejection, Weights
 from dispatcher.routing.ranking import CapabilityScore, Ranking
 from dispatcher.routing.record import (

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from dispatcher import records
 from dispatcher.errors import OverloadedError, UnavailableError
 from dispatcher.routing.batcher import BatchingEncoder
 from dispatcher.routing.decision import Outcome
@@ -176,7 +177,7 @@ async def test_a_ranking_of_the_old_one_is_decided_by_the_old_one(router, other,
 
     decision = router.decide(a_query(), ranking)
 
-    assert replace(decision, elapsed_ms=0) == replace(expected, elapsed_ms=0)
+    assert records.replace(decision, elapsed_ms=0) == records.replace(expected, elapsed_ms=0)
     assert decision.encoder_id == OLD
     (ranking,) = await router.rank(["where is my parcel"])
     assert router.decide(a_query(), ranking).encoder_id == NEW
@@ -185,7 +186,7 @@ async def test_a_ranking_of_the_old_one_is_decided_by_the_old_one(router, other,
 
 async def test_of_a_ranking_by_an_encoder_long_gone_only_the_verdict_counts(router, a_query):
     inside, outside = await router.rank(["where is my parcel", "zzz 999 qqq"])
-    inside, outside = (replace(one, encoder_id="long-gone") for one in (inside, outside))
+    inside, outside = (records.replace(one, encoder_id="long-gone") for one in (inside, outside))
     similarity = inside.winner.similarity
 
     decision = router.decide(a_query(), inside)

@@ -38,6 +38,14 @@ def test_the_default_weights_are_the_published_formula():
     assert composite(Weights(), 0, 0, 1) == 0.2
 
 
+def test_rounding_does_not_lead_beyond_1():
+    weights = Weights(similarity=0.33, success=0.56, headroom=0.11)
+
+    assert 0.33 + 0.56 + 0.11 > 1
+    assert composite(weights, 1, 1, 1) == 1
+    assert composite(Weights(), -1e-17, 0, 0) == 0
+
+
 @given(st.integers(0, 50), st.integers(0, 50))
 def test_headroom_is_the_free_share(capacity, running):
     status = AgentStatus(liveness=Liveness.ALIVE, capacity=capacity, running=running, draining=False)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dispatcher import records
 from dispatcher.routing.calibration import Calibration
 from dispatcher.routing.curve import Curve
 from dispatcher.routing.decision import Outcome
@@ -70,7 +71,7 @@ async def test_a_decision_carries_what_the_other_would_have_been(
     assert (made.shadow.number, made.shadow.outcome) == (4, in_shadow)
     assert made.shadow.scope_floor == calibration.floor
     assert made.shadow.similarity == pytest.approx(calibration.similarity_of(made.scope_score))
-    assert replace(made, shadow=None, elapsed_ms=0) == replace(before, elapsed_ms=0)
+    assert records.replace(made, shadow=None, elapsed_ms=0) == records.replace(before, elapsed_ms=0)
     assert read_decision(decision_document(made)) == made
     assert read_ranking(ranking_document(ranking)) == ranking
 
@@ -100,7 +101,7 @@ async def test_what_a_language_model_accepted_is_not_compared(router, a_query):
     _shadow(router, STRICT)
     (ranking,) = await router.rank([INSIDE])
 
-    assert router.decide(a_query(text=INSIDE), replace(ranking, advice=("choice",))).shadow is None
+    assert router.decide(a_query(text=INSIDE), records.replace(ranking, advice=("choice",))).shadow is None
 
 
 async def test_decisions_stored_before_there_were_shadows_are_read(router, a_query):
@@ -128,8 +129,8 @@ async def test_what_a_bar_above_the_floors_overruled_is_not_compared(router, a_q
     _shadow(router, LENIENT)
     (inside,), (outside,) = await router.rank([INSIDE]), await router.rank([OUTSIDE])
 
-    overruled = router.decide(a_query(text=INSIDE), replace(inside, in_scope=False))
-    below = router.decide(a_query(text=OUTSIDE), replace(outside, in_scope=False))
+    overruled = router.decide(a_query(text=INSIDE), records.replace(inside, in_scope=False))
+    below = router.decide(a_query(text=OUTSIDE), records.replace(outside, in_scope=False))
 
     assert inside.in_scope
     assert (overruled.outcome, overruled.shadow) == (Outcome.OUT_OF_SCOPE, None)

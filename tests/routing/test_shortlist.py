@@ -1,11 +1,10 @@
 """What follows from a ranking and the declarations is made once, and made anew when they change."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from dispatcher.identifiers import AgentId, Capability
+from dispatcher.records import replace
 from dispatcher.routing.curve import Curve
 from dispatcher.routing.index import NOT_SEARCHED
 from dispatcher.routing.ranking import CapabilityScore, Ranking
@@ -92,6 +91,14 @@ def test_a_capability_outside_the_ranking_has_all_ranked_ones_as_neighbours(shor
 
     assert not made.is_declared
     assert (made.similarity, len(made.group), len(made.neighbours)) == (0.6, 0, 4)
+
+
+def test_where_everybody_has_left_nobody_is_listed(shortlister, directory):
+    directory.agents.clear()
+
+    made = shortlister.make(WISH)
+
+    assert (made.is_declared, made.group, made.neighbours, made.similarity) == (False, (), (), 0.9)
 
 
 def test_a_shortlist_is_remembered_whatever_the_agents_do(shortlists, directory):

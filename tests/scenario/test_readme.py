@@ -1,4 +1,4 @@
-"""What README shows is what happens."""
+"""What README shows is what happens, in either language: both show the same, and it is done once."""
 
 import json
 import secrets
@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenario.document import blocks, prepared
+from tests.scenario.document import blocks, named_blocks, prepared
 from tests.scenario.program import ROOT, Program, dispatcher, run
 from tests.scenario.test_run import AGENTS
 
-DOCUMENTS = ("README.md", "README.zh-CN.md")
+DOCUMENT, TRANSLATION = "README.md", "README.zh-CN.md"
 LOCAL = "http://127.0.0.1:8080"
 
 
@@ -22,18 +22,21 @@ def _free_port() -> int:
     return port
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory):
-    variables = {"DISPATCHER_DATA_DIR": str(tmp_path_factory.mktemp("data"))}
+@pytest.fixture
+def server(tmp_path: Path):
+    variables = {"DISPATCHER_DATA_DIR": str(tmp_path)}
     command = dispatcher("run", "--development", "--port", "0", *AGENTS)
     with Program(*command, variables=variables) as program:
         yield program.wait_for(r"listening on (http://\S+)")[1]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
-def test_the_curl_lines_work_and_the_answer_is_the_one_shown(server: str, document: str) -> None:
-    first, *others = blocks(document, "curl")
-    shown = json.loads(blocks(document, "answer")[0])
+def test_the_translation_shows_the_same_commands_and_answers() -> None:
+    assert named_blocks(TRANSLATION) == named_blocks(DOCUMENT)
+
+
+def test_the_curl_lines_work_and_the_answer_is_the_one_shown(server: str) -> None:
+    first, *others = blocks(DOCUMENT, "curl")
+    shown = json.loads(blocks(DOCUMENT, "answer")[0])
 
     answer = json.loads(run("bash", "-ec", prepared(first, {LOCAL: server})).stdout)
 
@@ -49,9 +52,8 @@ def test_the_curl_lines_work_and_the_answer_is_the_one_shown(server: str, docume
         assert json.loads(run("bash", "-ec", prepared(line, {LOCAL: server})).stdout)["decisions"]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
-def test_the_agent_is_short_and_works_through_the_real_chain(document: str, tmp_path: Path) -> None:
-    (code,) = blocks(document, "agent")
+def test_the_agent_is_short_and_works_through_the_real_chain(tmp_path: Path) -> None:
+    (code,) = blocks(DOCUMENT, "agent")
     (tmp_path / "weather.py").write_text(code, encoding="utf-8")
     script = """
 import asyncio, json, weather
@@ -74,10 +76,9 @@ asyncio.run(ask())
     assert "--broker" in usage.stdout
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
-def test_the_agent_runs_inside_a_gateway_and_answers(document: str, tmp_path: Path) -> None:
-    (start,), (ask,) = blocks(document, "agent run"), blocks(document, "agent curl")
-    (tmp_path / "weather.py").write_text(blocks(document, "agent")[0], encoding="utf-8")
+def test_the_agent_runs_inside_a_gateway_and_answers(tmp_path: Path) -> None:
+    (start,), (ask,) = blocks(DOCUMENT, "agent run"), blocks(DOCUMENT, "agent curl")
+    (tmp_path / "weather.py").write_text(blocks(DOCUMENT, "agent")[0], encoding="utf-8")
     command = f"exec {start.strip()} --port 0"
 
     with Program("bash", "-c", command, folder=tmp_path) as program:
@@ -95,12 +96,11 @@ def test_the_agent_runs_inside_a_gateway_and_answers(document: str, tmp_path: Pa
     assert "agents.not_running" not in program.text
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
 @pytest.mark.timeout(180)
 def test_the_walk_through_on_rabbitmq_and_postgresql_works_as_written(
-    document: str, postgres_url: str, amqp_url: str, tmp_path: Path
+    postgres_url: str, amqp_url: str, tmp_path: Path
 ) -> None:
-    (addresses,), (steps,) = blocks(document, "walkthrough addresses"), blocks(document, "walkthrough")
+    (addresses,), (steps,) = blocks(DOCUMENT, "walkthrough addresses"), blocks(DOCUMENT, "walkthrough")
     port, prefix = str(_free_port()), f"walk-{secrets.token_hex(4)}"
     variables = {
         "DISPATCHER_STORE__URL": postgres_url,
@@ -129,10 +129,9 @@ def test_the_walk_through_on_rabbitmq_and_postgresql_works_as_written(
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
 @pytest.mark.timeout(180)
-def test_the_tuning_commands_work_on_what_a_dispatcher_decided(document: str, tmp_path: Path) -> None:
-    (steps,) = blocks(document, "tuning")
+def test_the_tuning_commands_work_on_what_a_dispatcher_decided(tmp_path: Path) -> None:
+    (steps,) = blocks(DOCUMENT, "tuning")
     variables = {"DISPATCHER_DATA_DIR": str(tmp_path)}
     with Program(*dispatcher("run", "--development", "--port", "0", *AGENTS), variables=variables) as program:
         url = program.wait_for(r"listening on (http://\S+)")[1]

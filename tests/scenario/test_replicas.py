@@ -4,9 +4,9 @@ import asyncio
 import secrets
 import signal
 import sys
-from collections.abc import AsyncIterator
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,18 @@ import httpx2
 import pytest
 
 from dispatcher.clock import SystemClock
+from tests.scenario.crew import Crew
 from tests.scenario.program import Program, dispatcher, run
 
 MESSAGE = "我上周买的手机怎么还没发货？另外现在有没有优惠？"
 BODY = {"message": MESSAGE, "user_id": "u1001"}
 POSTS = 20
+START_S = 60.0
+"""In which all programs are there, started at once on a busy machine."""
+pytestmark = [
+    pytest.mark.timeout(180),
+    pytest.mark.xdist_group("replicas"),  # started once, not once per process
+]
 
 
 @dataclass
@@ -48,36 +55,40 @@ class Fleet:
                 await SystemClock().sleep(0.05)
 
 
-@pytest.fixture
-async def fleet(postgres_url: str, amqp_url: str, tmp_path: Path) -> AsyncIterator[Fleet]:
-    prefix = f"fleet-{secrets.token_hex(4)}"
+@pytest.fixture(scope="module")
+def crew(module_postgres_url: str, amqp_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crew]:
+    prefix, folder = f"fleet-{secrets.token_hex(4)}", tmp_path_factory.mktemp("inboxes")
     variables = {
-        "DISPATCHER_STORE__URL": postgres_url,
+        "DISPATCHER_STORE__URL": module_postgres_url,
         "DISPATCHER_BROKER__URL": amqp_url,
         "DISPATCHER_BROKER__PREFIX": prefix,
         "DISPATCHER_DELIVERY__CLAIM_S": "6",
     }
     assert run(*dispatcher("upgrade"), variables=variables).returncode == 0
-    with ExitStack() as stack:
-        gateways = [
-            stack.enter_context(
-                Program(*dispatcher("run", "--development", "--port", "0"), variables=variables)
-            )
-            for _ in range(2)
-        ]
-        urls = [gateway.wait_for(r"listening on (http://\S+)")[1] for gateway in gateways]
-        agents = {
-            name: stack.enter_context(_agent(name, amqp_url, prefix, tmp_path))
-            for name in ("order", "promotion")
-        }
-        for agent in agents.values():
-            agent.wait_for("registration.granted")
-        async with httpx2.AsyncClient(timeout=60) as client:
-            fleet = Fleet(gateways[0], gateways[1], (urls[0], urls[1]), agents, client)
-            # A replica routes to an agent that another one registered once it has heard of it.
-            for url in urls:
-                await fleet.routes(url)
-            yield fleet
+    command = dispatcher("run", "--development", "--port", "0")
+    gateways = dict.fromkeys(("first", "second"), partial(Program, *command, variables=variables))
+    agents = {name: partial(_agent, name, amqp_url, prefix, folder) for name in ("order", "promotion")}
+    crew = Crew({**gateways, **agents})
+    try:
+        yield crew
+    finally:
+        crew.close()
+
+
+@pytest.fixture
+async def fleet(crew: Crew) -> AsyncIterator[Fleet]:
+    programs = crew.whole()
+    first, second = programs["first"], programs["second"]
+    urls = [gateway.wait_for(r"listening on (http://\S+)", START_S)[1] for gateway in (first, second)]
+    agents = {name: programs[name] for name in ("order", "promotion")}
+    for agent in agents.values():
+        agent.wait_for("registration.granted", START_S)
+    async with httpx2.AsyncClient(timeout=60) as client:
+        fleet = Fleet(first, second, (urls[0], urls[1]), agents, client)
+        # A replica routes to an agent that another one registered once it has heard of it.
+        for url in urls:
+            await fleet.routes(url)
+        yield fleet
 
 
 def _agent(name: str, amqp_url: str, prefix: str, folder: Path) -> Program:
@@ -85,7 +96,6 @@ def _agent(name: str, amqp_url: str, prefix: str, folder: Path) -> Program:
     return Program(*command, "--inbox", f"sqlite:{folder / name}.db", "--instance", "one")
 
 
-@pytest.mark.timeout(120)
 async def test_a_waiting_client_gets_its_answer_whichever_gateway_collects_it(fleet: Fleet) -> None:
     posts = [fleet.client.post(f"{fleet.urls[n % 2]}/v1/chat", json=BODY) for n in range(POSTS)]
 
@@ -95,7 +105,6 @@ async def test_a_waiting_client_gets_its_answer_whichever_gateway_collects_it(fl
     assert all(part["attempts"] == 1 for reply in replies for part in reply["parts"])
 
 
-@pytest.mark.timeout(180)
 async def test_what_a_killed_gateway_accepted_is_finished_by_the_other(fleet: Fleet) -> None:
     headers = {"Prefer": "respond-async"}
     posts = [fleet.client.post(f"{fleet.urls[0]}/v1/chat", json=BODY, headers=headers) for _ in range(POSTS)]
@@ -108,10 +117,8 @@ async def test_what_a_killed_gateway_accepted_is_finished_by_the_other(fleet: Fl
     assert [document["status"] for document in ended] == ["completed"] * POSTS
 
 
-@pytest.mark.timeout(180)
-async def test_a_terminated_agent_drains_and_its_successor_goes_on(
-    fleet: Fleet, amqp_url: str, tmp_path: Path
-) -> None:
+@pytest.mark.last
+async def test_a_terminated_agent_drains_and_its_successor_goes_on(fleet: Fleet) -> None:
     headers = {"Prefer": "respond-async"}
     posts = [
         fleet.client.post(f"{fleet.urls[n % 2]}/v1/chat", json=BODY, headers=headers) for n in range(POSTS)
@@ -119,9 +126,8 @@ async def test_a_terminated_agent_drains_and_its_successor_goes_on(
     replies = await asyncio.gather(*posts)
 
     assert fleet.agents["order"].stop(signal.SIGTERM) == 0
-    prefix = fleet.agents["order"].command[fleet.agents["order"].command.index("--prefix") + 1]
-    with _agent("order", amqp_url, prefix, tmp_path) as successor:
-        successor.wait_for("registration.granted")
+    with Program(*fleet.agents["order"].command) as successor:
+        successor.wait_for("registration.granted", START_S)
         ended = [await fleet.ended(fleet.urls[0], reply.json()["request_id"]) for reply in replies]
         after = (await fleet.client.post(f"{fleet.urls[1]}/v1/chat", json=BODY)).json()
 

@@ -5,7 +5,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,16 +23,22 @@ LONG = {"message": "请把这本书装订好"}
 LINKED = {"message": "请给这份合同盖章，然后归档到档案柜"}
 """Of its two parts the second waits for a number that comes with the result of the first."""
 POSTS = 16
+START_S = 60.0
+"""In which all programs are there, started at once on a busy machine."""
 CLERK = ROOT / "tests" / "scenario" / "clerk.py"
+pytestmark = [
+    pytest.mark.timeout(120),
+    pytest.mark.xdist_group("rolling upgrade"),  # started once, not once per process
+]
 
 
-@pytest.fixture
-def earlier(tmp_path: Path) -> Iterator[Path]:
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The earlier commit's files, in a work tree of their own."""
     git = ("git", "-C", str(ROOT))
     if not shutil.which("git") or run(*git, "cat-file", "-e", f"{EARLIER}^{{commit}}").returncode:
         pytest.skip(f"no commit {EARLIER[:7]} here: not a clone with its whole history")
-    folder = tmp_path / "earlier"
+    folder = tmp_path_factory.mktemp("work") / "earlier"
     added = run(*git, "worktree", "add", "--detach", str(folder), EARLIER)
     assert added.returncode == 0, added.stderr
     try:
@@ -123,13 +129,18 @@ class Fleet:
                 await SystemClock().sleep(0.05)
 
 
-@pytest.fixture
-def site(postgres_url: str, amqp_url: str, tmp_path: Path) -> Site:
-    return Site(amqp_url, postgres_url, f"rolling-{secrets.token_hex(4)}", tmp_path)
+@dataclass(frozen=True)
+class Programs:
+    """An agent and a gateway of either version, at work."""
+
+    old_clerk: Program
+    new_clerk: Program
+    old_gateway: Program
+    new_gateway: Program
 
 
-@pytest.fixture
-async def fleet(site: Site, earlier: Path) -> AsyncIterator[Fleet]:
+@contextmanager
+def _programs(site: Site, earlier: Path) -> Iterator[Programs]:
     """The earlier version has been running; under it an agent of the new one joins, then its gateway."""
     with ExitStack() as stack:
         clerks = ((earlier, "before"), (ROOT, "after"))
@@ -137,20 +148,57 @@ async def fleet(site: Site, earlier: Path) -> AsyncIterator[Fleet]:
         site.upgrade(earlier)
         old_gateway = stack.enter_context(site.gateway(earlier))
         for clerk in (old_clerk, new_clerk):
-            clerk.wait_for("registration.granted")
+            clerk.wait_for("registration.granted", START_S)
         site.upgrade(ROOT)
         new_gateway = stack.enter_context(site.gateway(ROOT))
-        old_url, new_url = (
-            gateway.wait_for(r"listening on (http://\S+)")[1] for gateway in (old_gateway, new_gateway)
-        )
-        async with httpx2.AsyncClient(timeout=30) as client:
-            yield Fleet(site, old_gateway, old_clerk, old_url, new_url, client)
-        programs = (old_gateway, old_clerk, new_gateway, new_clerk)
-        assert "Traceback" not in "".join(program.text for program in programs)
+        yield Programs(old_clerk, new_clerk, old_gateway, new_gateway)
 
 
-@pytest.mark.timeout(120)
-async def test_both_versions_serve_beside_each_other_and_the_earlier_one_may_go(fleet: Fleet) -> None:
+@asynccontextmanager
+async def _fleet(site: Site, programs: Programs) -> AsyncIterator[Fleet]:
+    old_gateway, new_gateway = programs.old_gateway, programs.new_gateway
+    old_url, new_url = (
+        gateway.wait_for(r"listening on (http://\S+)", START_S)[1] for gateway in (old_gateway, new_gateway)
+    )
+    async with httpx2.AsyncClient(timeout=30) as client:
+        yield Fleet(site, old_gateway, programs.old_clerk, old_url, new_url, client)
+    told = (old_gateway, programs.old_clerk, new_gateway, programs.new_clerk)
+    assert "Traceback" not in "".join(program.text for program in told)
+
+
+@pytest.fixture(scope="module")
+def shared_site(module_postgres_url: str, amqp_url: str, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    return Site(amqp_url, module_postgres_url, _prefix(), tmp_path_factory.mktemp("inboxes"))
+
+
+@pytest.fixture(scope="module")
+def shared_programs(shared_site: Site, earlier: Path) -> Iterator[Programs]:
+    with _programs(shared_site, earlier) as programs:
+        yield programs
+
+
+@pytest.fixture
+async def fleet(shared_site: Site, shared_programs: Programs) -> AsyncIterator[Fleet]:
+    """For tests that leave all programs running."""
+    async with _fleet(shared_site, shared_programs) as fleet:
+        yield fleet
+
+
+@pytest.fixture
+async def own_fleet(postgres_url: str, amqp_url: str, tmp_path: Path, earlier: Path) -> AsyncIterator[Fleet]:
+    """For a test that ends some of them."""
+    site = Site(amqp_url, postgres_url, _prefix(), tmp_path)
+    with _programs(site, earlier) as programs:
+        async with _fleet(site, programs) as fleet:
+            yield fleet
+
+
+def _prefix() -> str:
+    return f"rolling-{secrets.token_hex(4)}"
+
+
+async def test_both_versions_serve_beside_each_other_and_the_earlier_one_may_go(own_fleet: Fleet) -> None:
+    fleet = own_fleet
     crosswise = (fleet.new_url, fleet.old_url)
     assert await fleet.answered_by(await fleet.post(POSTS), *crosswise) == {"before", "after"}
 
@@ -160,12 +208,11 @@ async def test_both_versions_serve_beside_each_other_and_the_earlier_one_may_go(
 
     assert await fleet.answered_by(posted, fleet.new_url) <= {"before", "after"}
     with fleet.site.clerk(ROOT, "before") as successor:
-        successor.wait_for("registration.granted")
+        successor.wait_for("registration.granted", START_S)
         reply = await fleet.client.post(f"{fleet.new_url}/v1/chat", json=BODY)
     assert reply.json()["status"] == "completed"
 
 
-@pytest.mark.timeout(120)
 async def test_a_second_part_follows_the_first_whichever_version_takes_its_result(fleet: Fleet) -> None:
     """Both gateways take results of requests that the other one accepted, and remembers."""
     for _ in range(3):
@@ -176,7 +223,6 @@ async def test_a_second_part_follows_the_first_whichever_version_takes_its_resul
         assert told == [["已盖章。", f"no-{request_id}"] for request_id in posted]
 
 
-@pytest.mark.timeout(120)
 async def test_long_tasks_outlive_a_lease_beside_the_earlier_version(fleet: Fleet) -> None:
     posted = await fleet.post(POSTS, LONG)
 

@@ -86,3 +86,9 @@ def test_log_lines_keep_tracebacks():
     record = logging.LogRecord("x", logging.ERROR, __file__, 1, "task.failed", (), (ValueError, error, None))
 
     assert LogLine().format(record).endswith("ValueError: why")
+
+
+def test_log_lines_keep_a_stack():
+    record = logging.LogRecord("x", logging.INFO, __file__, 1, "task.done", (), None, sinfo="Stack: here")
+
+    assert LogLine().format(record).splitlines()[1:] == ["Stack: here"]

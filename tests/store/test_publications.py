@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import pytest
 
@@ -12,6 +11,7 @@ from dispatcher.dispatch.lifecycle.ledger import Change, Decide, Step
 from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestState
 from dispatcher.errors import UnavailableError
 from dispatcher.identifiers import RequestId
+from dispatcher.records import replace
 from dispatcher.store.publications import Publications
 from tests.dispatch.builders import NOW, accepted
 

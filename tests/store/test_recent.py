@@ -1,9 +1,8 @@
-from dataclasses import replace
-
 import pytest
 
 from dispatcher.dispatch.lifecycle.request import Attempt, AttemptStatus, Request, RequestState, RequestStatus
 from dispatcher.identifiers import AgentId, CallerId, ReplicaId, RequestId, TaskId
+from dispatcher.records import replace
 from dispatcher.store.recent import RecentStates, Stored
 
 A, B, C = (RequestId(name) for name in "abc")

@@ -1,7 +1,5 @@
 """The first state of a request (pure)."""
 
-from dataclasses import dataclass
-
 from dispatcher.dispatch.lifecycle.advance import advance
 from dispatcher.dispatch.lifecycle.assign import Assigner
 from dispatcher.dispatch.lifecycle.ledger import Step
@@ -18,20 +16,19 @@ from dispatcher.dispatch.lifecycle.transition import Draft
 from dispatcher.identifiers import CallerId, RequestId, TaskId, callers_key
 from dispatcher.intents.follow_up import topic_of
 from dispatcher.intents.plan import Intent, Plan
+from dispatcher.records import Struct
 from dispatcher.routing.ranking import Ranking
 from dispatcher.routing.record import ranking_document
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repetition:
+class Repetition(Struct, frozen=True, kw_only=True):
     """An operator has a task done again, the `number`th time, under its old key."""
 
     idempotency_key: str
     number: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arrival:
+class Arrival(Struct, frozen=True, kw_only=True):
     """A planned message that is about to be accepted."""
 
     request_id: RequestId

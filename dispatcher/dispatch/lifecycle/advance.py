@@ -1,13 +1,12 @@
 """What a request does next: which tasks open, which end without running, and when all is done."""
 
-from dataclasses import replace
-
 from dispatcher.dispatch.lifecycle.answer import merge_answer, request_status
 from dispatcher.dispatch.lifecycle.assign import Assigner
 from dispatcher.dispatch.lifecycle.dataflow import Ask, Ready, Skip, Wait, resolve_inputs
 from dispatcher.dispatch.lifecycle.request import RequestStatus, Task, TaskStatus
 from dispatcher.dispatch.lifecycle.session import open_questions
 from dispatcher.dispatch.lifecycle.transition import Draft
+from dispatcher.records import replace
 
 
 def advance(draft: Draft, assigner: Assigner) -> None:

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Protocol
 
 from dispatcher.dispatch.lifecycle.option import DescribedOption
@@ -18,12 +17,12 @@ from dispatcher.dispatch.lifecycle.transition import Draft
 from dispatcher.dispatch.lifecycle.unassigned import FINAL, end_unassigned
 from dispatcher.identifiers import AgentId, CallerId, ReplicaId
 from dispatcher.intents.plan import Intent
+from dispatcher.records import Struct, replace
 from dispatcher.routing.decision import Decision
 from dispatcher.routing.record import decision_document
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptRules:
+class AttemptRules(Struct, frozen=True, kw_only=True):
     """How often and how long a task is tried. Times in milliseconds.
 
     At most `max_attempts` per task, whoever causes them. An idempotent task's attempt is given up
@@ -45,8 +44,7 @@ class AttemptRules:
     lease_ms: int = 15_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assignment:
+class Assignment(Struct, frozen=True, kw_only=True):
     """A decision, and what the chosen agent declared about running the capability.
 
     `options` are those of the decision, as the person is told of them.
@@ -104,8 +102,7 @@ class Retries(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assigner:
+class Assigner(Struct, frozen=True, kw_only=True):
     """Opens attempts. Everything that is not a rule comes in as a part, so that rules stay repeatable."""
 
     rules: AttemptRules

@@ -1,12 +1,11 @@
 """Ending a request because its caller wants it no more (pure)."""
 
-from dataclasses import replace
-
 from dispatcher.dispatch.lifecycle.advance import advance
 from dispatcher.dispatch.lifecycle.assign import Assigner
 from dispatcher.dispatch.lifecycle.ledger import Step
 from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestState, TaskStatus
 from dispatcher.dispatch.lifecycle.transition import Draft
+from dispatcher.records import replace
 
 
 def cancel(state: RequestState, now_ms: int, assigner: Assigner) -> Step:

@@ -1,12 +1,12 @@
 """How far the reader of a request's events was told (pure); as text it is the id of each event."""
 
 import re
-from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NamedTuple, Self
 
 from dispatcher.dispatch.lifecycle.request import RequestState
 from dispatcher.errors import RequestError
+from dispatcher.records import Struct, replace
 
 _TEXT = re.compile(r"[0-9a-f]{6}-[0-3](\.[1-9]_[0-3]_(0|[1-9][0-9]{0,6}))*", re.ASCII)
 _OWN_CHARACTERS = 6
@@ -39,8 +39,7 @@ class Mark(NamedTuple):
     sequence: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cursor:
+class Cursor(Struct, frozen=True, kw_only=True):
     """How far a request was told; `marks` are by position of the task, `own` is of the request's id."""
 
     own: str

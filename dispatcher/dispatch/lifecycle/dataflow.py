@@ -1,33 +1,29 @@
 """Which input fields a task has, once the tasks it builds on have ended (pure)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from dispatcher.dispatch.lifecycle.request import Task, TaskStatus
 from dispatcher.intents.plan import Intent, Link
+from dispatcher.records import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ready:
+class Ready(Struct, frozen=True, kw_only=True):
     """All fields that can be had."""
 
     inputs: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wait:
+class Wait(Struct, frozen=True, kw_only=True):
     """Some producer hasn't ended yet."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skip:
+class Skip(Struct, frozen=True, kw_only=True):
     """A required field's producers ended without it."""
 
     field: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class Ask(Struct, frozen=True, kw_only=True):
     """Required fields that nobody but the user can give."""
 
     fields: tuple[str, ...]

@@ -5,7 +5,6 @@ are only frames that belong to no known task. `cause_of` sorts them all into fiv
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from enum import StrEnum
 
 from dispatcher.channel.channel import DeadReason
@@ -17,6 +16,7 @@ from dispatcher.dispatch.lifecycle.settle import MAY_HAVE_RUN, failed_status, sa
 from dispatcher.dispatch.lifecycle.transition import Draft
 from dispatcher.identifiers import TaskId
 from dispatcher.protocol.frames import TaskFrame
+from dispatcher.records import replace
 
 
 class Cause(StrEnum):

@@ -8,7 +8,6 @@ is told exactly the rest.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -24,6 +23,7 @@ from dispatcher.dispatch.lifecycle.request import (
     TaskStatus,
 )
 from dispatcher.identifiers import TaskId
+from dispatcher.records import Struct, field, replace
 
 
 class EventKind(StrEnum):
@@ -45,8 +45,7 @@ Progress = Mapping[tuple[TaskId, int], Mapping[str, object]]
 Record = DecisionRecord | Attempt | PartialRecord | Task
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Struct, frozen=True, kw_only=True):
     """One thing that happened. `cursor` is how far its reader knows the request once it has this.
 
     `record` is the decision, the attempt that was delivered or goes on, the partial, or the task that
@@ -59,8 +58,7 @@ class Event:
     record: Record | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Look(Struct, frozen=True, kw_only=True):
     """What was read of a request: its state first, the records after it.
 
     `partials` holds the partials of each task from the cursor on, and `cut` the tasks that have more

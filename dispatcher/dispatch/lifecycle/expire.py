@@ -1,7 +1,5 @@
 """What happens when a task could not be handed over, got lost, or its time ran out."""
 
-from dataclasses import replace
-
 from dispatcher.dispatch.lifecycle.advance import advance
 from dispatcher.dispatch.lifecycle.assign import Assigner, has_attempts_left
 from dispatcher.dispatch.lifecycle.ledger import Step
@@ -9,6 +7,7 @@ from dispatcher.dispatch.lifecycle.request import Attempt, AttemptStatus, Reques
 from dispatcher.dispatch.lifecycle.settle import failed_status
 from dispatcher.dispatch.lifecycle.transition import Draft
 from dispatcher.identifiers import ReplicaId
+from dispatcher.records import replace
 
 LOOK_AGAIN_MS = 1_000
 """How soon another agent is looked for where none was there to take what may run again."""

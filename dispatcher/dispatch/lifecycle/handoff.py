@@ -1,7 +1,6 @@
 """Parts that a person does: what is kept of one, what people are sent, what its caller sees (pure)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -10,14 +9,14 @@ import orjson
 from dispatcher.dispatch.lifecycle.request import DecisionRecord, RequestState, TaskStatus
 from dispatcher.identifiers import CallerId, RequestId, TaskId
 from dispatcher.protocol.handoff import HandoffFrame, NearCapability
+from dispatcher.records import Struct
 from dispatcher.routing.decision import Outcome
 
 NEAR = 5
 """Capabilities that a person is told of, the nearest first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Handoff:
+class Handoff(Struct, frozen=True, kw_only=True):
     """A part with a person. Times in milliseconds since the epoch by the database's clock, None: not yet.
 
     `described` is what its caller asked for in free words, None where that is not more than `text`.

@@ -1,9 +1,9 @@
 """What people say about how an intent was routed."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from dispatcher.identifiers import CallerId, Capability, RequestId
+from dispatcher.records import Struct
 
 
 class Verdict(StrEnum):
@@ -17,8 +17,7 @@ class Verdict(StrEnum):
     """Nobody here is for this."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class Judgement(Struct, frozen=True, kw_only=True):
     """One intent's judgement; `capability` is the one that would have been right, None where nobody said.
 
     A later judgement of the same intent takes the place of an earlier one.
@@ -30,8 +29,7 @@ class Judgement:
     comment: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class Given(Struct, frozen=True, kw_only=True):
     """Judgements of one request with who gave them; `caller` is the one whose request it is."""
 
     request_id: RequestId

@@ -7,7 +7,6 @@ a batch fails it is called again with fresh state.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
 
@@ -25,10 +24,10 @@ from dispatcher.dispatch.lifecycle.request import (
 )
 from dispatcher.dispatch.lifecycle.session import Session, SessionChange
 from dispatcher.identifiers import AgentId, CallerId, Capability, ReplicaId, RequestId, TaskId
+from dispatcher.records import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """What a rule wants written: the new state and the records that go with it."""
 
     state: RequestState
@@ -45,8 +44,7 @@ Decide = Callable[[RequestState, int], Step]
 """Current state and database time in ms -> the next state; an equal state writes nothing of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class Offer(Struct, frozen=True, kw_only=True):
     """A request to be accepted. With a key, (caller, key) is unique among all requests."""
 
     request_id: RequestId
@@ -56,16 +54,14 @@ class Offer:
     build: Build
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyedRequest:
+class KeyedRequest(Struct, frozen=True, kw_only=True):
     """The request that an idempotency key already belongs to."""
 
     request_id: RequestId
     body_digest: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """A committed change: the state before (None for a new request) and after, and the time used."""
 
     before: RequestState | None
@@ -78,8 +74,7 @@ class Change:
         return tuple(a for a in self.after.attempts if (a.task_id, a.number) not in known)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Due:
+class Due(Struct, frozen=True, kw_only=True):
     """An attempt claimed for publishing, with what its frame is made of."""
 
     request: Request
@@ -90,8 +85,7 @@ class Due:
     now_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutcomeCount:
+class OutcomeCount(Struct, frozen=True, kw_only=True):
     """How often attempts of an agent at a capability succeeded or failed, each decayed by age."""
 
     agent_id: AgentId
@@ -100,8 +94,7 @@ class OutcomeCount:
     failed: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadEntry:
+class DeadEntry(Struct, frozen=True, kw_only=True):
     """A dead letter: a task that ended without success, or a frame that belongs to none.
 
     `dead_id` is the task's id, or the frame's own; `age_ms` is the time since it ended. `retried_as`
@@ -124,8 +117,7 @@ class DeadEntry:
     frame: DeadFrame | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadQuery:
+class DeadQuery(Struct, frozen=True, kw_only=True):
     """Which dead letters: one by its id, or the newest `limit` of these error codes.
 
     `codes` None means all; with `excluded` all but these. Those that were retried are left out

@@ -2,15 +2,14 @@
 
 import unicodedata
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, field, replace
 
 from dispatcher.dispatch.lifecycle.request import ChatMessage, Match
 from dispatcher.errors import RequestError
 from dispatcher.identifiers import Capability
+from dispatcher.records import Struct, field, replace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MatchRules:
+class MatchRules(Struct, frozen=True, kw_only=True):
     """`synonyms` are by alias in its `plain` form; environments in `semantic_off` have no semantic match."""
 
     synonyms: Mapping[str, Capability] = field(default_factory=dict)

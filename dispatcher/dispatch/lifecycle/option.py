@@ -1,18 +1,17 @@
 """What a person may choose between, and how that is told (pure)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from dispatcher.identifiers import Capability
 from dispatcher.intents.language import detect_language
+from dispatcher.records import Struct, asdict
 
 DESCRIPTION_CHARACTERS = 80
 """Of an option's description, as a person sees it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedOption:
+class DescribedOption(Struct, frozen=True, kw_only=True):
     """A capability that may be meant, in words; `similarity` is calibrated, in [0, 1]."""
 
     capability: Capability

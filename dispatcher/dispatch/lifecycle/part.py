@@ -1,7 +1,6 @@
 """A part of the answer: one intent with what became of it, as callers see it (pure)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import TypedDict
 
 from dispatcher.dispatch.lifecycle.answer import part_sentence
@@ -9,6 +8,7 @@ from dispatcher.dispatch.lifecycle.handoff import NO_HANDOFFS, Handoff, handoff_
 from dispatcher.dispatch.lifecycle.option import read_options
 from dispatcher.dispatch.lifecycle.request import Attempt, RequestState, Task, TaskStatus
 from dispatcher.identifiers import AgentId, Capability, TaskId
+from dispatcher.records import asdict
 
 _UNDECIDED = frozenset({TaskStatus.OUT_OF_SCOPE, TaskStatus.CLARIFY, TaskStatus.HANDED_OFF})
 """Parts that belong to no capability, whatever came nearest."""

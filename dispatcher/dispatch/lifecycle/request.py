@@ -4,11 +4,11 @@ Times are milliseconds since the epoch by the database's clock (I10); `None` mea
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dispatcher.identifiers import AgentId, CallerId, Capability, InstanceId, ReplicaId, RequestId, TaskId
 from dispatcher.intents.plan import Intent
+from dispatcher.records import Struct, field
 
 
 class RequestStatus(StrEnum):
@@ -86,8 +86,7 @@ class Match(StrEnum):
     """By a description, where that is clear enough; else a person takes it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatMessage:
+class ChatMessage(Struct, frozen=True, kw_only=True):
     """A validated chat request, as the gateway hands it over.
 
     `capability` skips understanding: the whole message becomes one intent for it. `wanted` is what a
@@ -108,8 +107,7 @@ class ChatMessage:
     body_digest: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Struct, frozen=True, kw_only=True):
     """One posted message. `replica` is the one that accepted it and whose client may wait."""
 
     request_id: RequestId
@@ -132,8 +130,7 @@ class Request:
     """The version of the session's context that `context` was made from; None without a session."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class Task(Struct, frozen=True, kw_only=True):
     """One intent given out. `position` is the intent's; there is exactly one task per intent.
 
     `timeout_ms` counts from `opened_ms` over all attempts. `inputs` are the fields resolved when
@@ -170,8 +167,7 @@ class Task:
     """How often the key was given out again by an operator, this time included."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(Struct, frozen=True, kw_only=True):
     """One try at a task with one agent, and at the same time its outbox row.
 
     A result is valid only with `token` (I5). `claimed_by` publishes it until `claimed_until_ms`;
@@ -209,8 +205,7 @@ class Attempt:
         return maybe_sent and self.status is not AttemptStatus.NOT_STARTED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestState:
+class RequestState(Struct, frozen=True, kw_only=True):
     """A request and everything that belongs to it; what rules read and return.
 
     `intents` and `tasks` are by position, `attempts` by (position of task, number).
@@ -242,8 +237,7 @@ class ResultKind(StrEnum):
     """Token, task, attempt or agent do not fit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultRecord:
+class ResultRecord(Struct, frozen=True, kw_only=True):
     """One received result frame and what became of it; kept for every frame.
 
     `document` is the frame's JSON without the token.
@@ -257,8 +251,7 @@ class ResultRecord:
     document: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartialRecord:
+class PartialRecord(Struct, frozen=True, kw_only=True):
     """One piece of a result on its way; `document` is the JSON of `{text, data}`."""
 
     task_id: TaskId
@@ -268,8 +261,7 @@ class PartialRecord:
     document: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionRecord:
+class DecisionRecord(Struct, frozen=True, kw_only=True):
     """The decision behind attempt `number` (from 1) of the intent at `position`; `document` is its JSON.
 
     Number 1 is kept even if it led to no attempt.
@@ -281,8 +273,7 @@ class DecisionRecord:
     document: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffRecord:
+class HandoffRecord(Struct, frozen=True, kw_only=True):
     """A task that a person does from now on; `described` as of `handoff.Handoff`."""
 
     request_id: RequestId
@@ -293,8 +284,7 @@ class HandoffRecord:
 MAX_DEAD_BODY = 16_384
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadFrame:
+class DeadFrame(Struct, frozen=True, kw_only=True):
     """A frame that belongs to no known task; `body` is its text, cut to MAX_DEAD_BODY characters."""
 
     dead_id: str

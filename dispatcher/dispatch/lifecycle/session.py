@@ -7,7 +7,6 @@ A change of another user takes the session over, but not one that comes late: se
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 import orjson
 
@@ -15,6 +14,7 @@ from dispatcher.dispatch.lifecycle.option import read_options
 from dispatcher.dispatch.lifecycle.request import Task, TaskStatus
 from dispatcher.identifiers import CallerId, Capability
 from dispatcher.intents.plan import Intent
+from dispatcher.records import Struct, field, replace
 
 MAX_KEYS = 64
 MAX_CONTEXT_BYTES = 16_384
@@ -23,16 +23,14 @@ MAX_TOPICS = 3
 _ASKING = frozenset({TaskStatus.NEEDS_INPUT, TaskStatus.CLARIFY})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remembered:
+class Remembered(Struct, frozen=True, kw_only=True):
     """A value of the context and the session's version that it came with; None for one that was removed."""
 
     value: object
     version: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     """Something that a part still needs: enough to take it up again when the answer comes.
 
     `fields` are the missing inputs, empty where the agent named none. `similarity` is what the
@@ -48,8 +46,7 @@ class Question:
     options: tuple[tuple[Capability, float], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class Session(Struct, frozen=True, kw_only=True):
     """A caller's conversation. `version` counts its changes, 0 for one that nothing is known of.
 
     It belongs to the user whom a change named last, of those that were taken. `topics` are those of its
@@ -80,8 +77,7 @@ class Session:
         return None not in {user_id, self.user_id} and user_id != self.user_id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionChange:
+class SessionChange(Struct, frozen=True, kw_only=True):
     """What one step of a request does to its session, knowing the version it saw.
 
     `update` sets keys, null removes one. `closed` are questions that were seen open and are over now,
@@ -98,8 +94,7 @@ class SessionChange:
     topic: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
+class Applied(Struct, frozen=True, kw_only=True):
     """The session after a change, and the keys of its update that were not taken: others set them since."""
 
     session: Session

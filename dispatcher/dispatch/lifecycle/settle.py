@@ -3,7 +3,6 @@
 import hashlib
 import hmac
 from collections.abc import Mapping
-from dataclasses import replace
 
 import orjson
 
@@ -23,6 +22,7 @@ from dispatcher.dispatch.lifecycle.request import (
 from dispatcher.dispatch.lifecycle.transition import Draft
 from dispatcher.identifiers import InstanceId, TaskId
 from dispatcher.protocol.frames import ResultFrame, ResultStatus
+from dispatcher.records import replace
 
 MAY_HAVE_RUN = frozenset(
     {

@@ -5,14 +5,13 @@ attempt was made change nothing, though its result still may (I3, I5). A lease t
 could hear its renewals, and that no other attempt followed, is taken up again.
 """
 
-from dataclasses import replace
-
 from dispatcher.dispatch.lifecycle.ledger import Step
 from dispatcher.dispatch.lifecycle.request import Attempt, AttemptStatus, PartialRecord, RequestState, Task
 from dispatcher.dispatch.lifecycle.settle import same_token
 from dispatcher.dispatch.lifecycle.transition import Draft
 from dispatcher.identifiers import TaskId
 from dispatcher.protocol.frames import PartialFrame, ProgressFrame, RenewFrame, SignalFrame, StartedFrame
+from dispatcher.records import replace
 
 MAX_PARTIALS = 2_000
 """Pieces kept per attempt; later ones are dropped, the result holds everything anyway."""

@@ -5,7 +5,6 @@ an illegal change fails its own transaction instead of reaching the ledger.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from dispatcher.dispatch.lifecycle.ledger import Step
 from dispatcher.dispatch.lifecycle.request import (
@@ -25,6 +24,7 @@ from dispatcher.dispatch.lifecycle.session import Question, SessionChange
 from dispatcher.errors import DispatcherError
 from dispatcher.identifiers import TaskId
 from dispatcher.intents.plan import Intent
+from dispatcher.records import replace
 
 TASK_TRANSITIONS: Mapping[TaskStatus, frozenset[TaskStatus]] = {
     TaskStatus.WAITING: frozenset(TaskStatus) - {TaskStatus.COMPLETED, TaskStatus.WAITING},

@@ -1,11 +1,11 @@
 """How a task ends that no agent gets: by its decision (pure)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from dispatcher.dispatch.lifecycle.option import DescribedOption, options_document
 from dispatcher.dispatch.lifecycle.request import Task, TaskStatus
 from dispatcher.dispatch.lifecycle.transition import Draft
+from dispatcher.records import replace
 from dispatcher.routing.decision import Decision, Outcome, Rejection
 
 FINAL = frozenset({Outcome.OUT_OF_SCOPE, Outcome.CLARIFY, Outcome.HANDED_OFF})

@@ -107,7 +107,7 @@ def _decision_row(entry: Entry) -> dict[str, object]:
     row = {
         name: getattr(decision, name)
         for name in _COLUMNS
-        if name in type(decision).__dataclass_fields__ and name != "candidates"
+        if name in decision.__struct_fields__ and name != "candidates"
     }
     return row | {
         "request_id": stored.request_id,

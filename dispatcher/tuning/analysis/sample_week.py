@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
+from dispatcher import records
 from dispatcher.identifiers import AgentId, Capability, RequestId
 from dispatcher.registry.agent import Agent
 from dispatcher.routing.decision import Candidate, Decision
@@ -133,7 +134,7 @@ def _entry(week: Week, row: RequestRow, decision: Decision, at: tuple[str, int, 
 
 def _rounded(decision: Decision) -> Decision:
     score = None if decision.score is None else round(decision.score, DECIMALS)
-    return replace(
+    return records.replace(
         decision,
         similarity=round(decision.similarity, DECIMALS),
         score=score,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from dispatcher import records
 from dispatcher.dispatch.fallback import BELOW_BAR, refused_by_floors, went_to_fallback
 from dispatcher.errors import ConfigurationError
 from dispatcher.identifiers import AgentId, Capability, RequestId
@@ -127,7 +128,7 @@ def of_text(decision: Decision) -> Decision:
     """The decision on the text itself: with its own candidates where the fallback capability got it."""
     if not decision.own_candidates or decision.own_similarity is None:
         return decision
-    return replace(
+    return records.replace(
         decision,
         similarity=decision.own_similarity,
         candidates=decision.own_candidates,
@@ -139,7 +140,7 @@ def of_text(decision: Decision) -> Decision:
 
 def without_candidates(one: StoredDecision) -> StoredDecision:
     """What is left to be shown of it, in a hundredth of the memory."""
-    bare = replace(one.decision, candidates=(), own_candidates=(), left_out={}, options=())
+    bare = records.replace(one.decision, candidates=(), own_candidates=(), left_out={}, options=())
     return replace(one, decision=bare)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 from dispatcher.clock import Clock, SystemClock
 from dispatcher.dispatch.lifecycle.ledger import Change, Decide, Offer, Step
@@ -29,6 +28,7 @@ from dispatcher.identifiers import (
     new_id,
 )
 from dispatcher.intents.plan import Entity, EntityKind, Intent, Link, Source
+from dispatcher.records import replace
 from dispatcher.store.engine import open_engine
 from dispatcher.store.ledger import SqlLedger
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, event, update
@@ -11,6 +10,7 @@ from dispatcher.dispatch.lifecycle.judgement import Given, Judgement
 from dispatcher.dispatch.lifecycle.ledger import Offer, Step
 from dispatcher.dispatch.lifecycle.request import DecisionRecord
 from dispatcher.identifiers import RequestId
+from dispatcher.records import replace
 from dispatcher.routing.record import decision_document
 from dispatcher.store.engine import Database
 from dispatcher.store.judgements import SqlJudgements

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
+from dispatcher import records
 from dispatcher.assembly.running import open_dispatcher
 from dispatcher.identifiers import AgentId
 from dispatcher.routing.background import contrast_digest
@@ -176,7 +177,7 @@ async def test_one_in_shadow_is_asked_and_nothing_follows_from_it(one, other):
     (ranking,) = await other.router.rank(["where is my parcel"])
     assert ranking.shadow is not None
     assert (ranking.shadow.number, ranking.shadow.in_scope, ranking.shadow.scope_floor) == (2, False, 2.0)
-    assert replace(ranking, shadow=None) == before
+    assert records.replace(ranking, shadow=None) == before
     await one.change(number, State.RETIRED)
     await other.book.look()
     assert (await other.router.rank(["where is my parcel"])) == (before,)

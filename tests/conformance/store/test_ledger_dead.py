@@ -1,12 +1,11 @@
 """Which tasks and frames are dead letters, and what was done about them."""
 
-from dataclasses import replace
-
 import pytest
 
 from dispatcher.dispatch.lifecycle.ledger import DeadQuery, Decide, Step
 from dispatcher.dispatch.lifecycle.request import DeadFrame, RequestState, TaskStatus
 from dispatcher.identifiers import AgentId, Capability, idempotency_key, new_id
+from dispatcher.records import replace
 from dispatcher.store.ledger import SqlLedger
 from tests.conformance.store.ledger_requests import AGENT, accepted, offer_of
 

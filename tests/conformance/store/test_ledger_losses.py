@@ -4,7 +4,6 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from dispatcher.dispatch.lifecycle.ledger import Decide, Step
 from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestState
 from dispatcher.errors import UnavailableError
 from dispatcher.identifiers import ReplicaId
+from dispatcher.records import replace
 from dispatcher.store.changes import ChangeSet
 from dispatcher.store.database_time import STALE_S, DatabaseTime
 from dispatcher.store.direct import CLAIM_MARGIN_MS, Written

@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import asyncpg
 import pytest
@@ -13,6 +12,7 @@ from dispatcher.clock import SystemClock
 from dispatcher.dispatch.lifecycle.ledger import Change, Step
 from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestState, ResultKind, TaskStatus
 from dispatcher.identifiers import ReplicaId
+from dispatcher.records import replace
 from dispatcher.store.direct import CLAIM_MARGIN_MS
 from dispatcher.store.engine import Database
 from dispatcher.store.ledger import SqlLedger

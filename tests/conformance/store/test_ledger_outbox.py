@@ -1,10 +1,9 @@
-from dataclasses import replace
-
 import pytest
 
 from dispatcher.dispatch.lifecycle.ledger import Step
 from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestState
 from dispatcher.identifiers import AgentId, ReplicaId
+from dispatcher.records import replace
 from dispatcher.store.ledger import SqlLedger
 from tests.conformance.store.ledger_requests import (
     AGENT,

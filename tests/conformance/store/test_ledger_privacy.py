@@ -2,13 +2,13 @@
 
 import traceback
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
 from dispatcher.dispatch.lifecycle.ledger import Step
 from dispatcher.dispatch.lifecycle.request import RequestState
 from dispatcher.errors import DispatcherError
+from dispatcher.records import replace
 from dispatcher.store.ledger import SqlLedger
 from tests.conformance.store.ledger_requests import offer_of, replica
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from dataclasses import replace
 
 from sqlalchemy import event, text
 
@@ -11,6 +10,7 @@ from dispatcher.dispatch.lifecycle.ledger import Change, Decide, Offer, Step
 from dispatcher.dispatch.lifecycle.request import PartialRecord, RequestState
 from dispatcher.dispatch.lifecycle.session import MAX_TOPICS, Question, SessionChange
 from dispatcher.identifiers import CallerId, Capability
+from dispatcher.records import replace
 from dispatcher.store.engine import Database, open_engine
 from dispatcher.store.group_commit import GroupRules
 from dispatcher.store.ledger import SqlLedger

@@ -1,6 +1,5 @@
 import asyncio
 import math
-from dataclasses import replace
 
 import pytest
 from sqlalchemy import select
@@ -9,6 +8,7 @@ from dispatcher.dispatch.lifecycle.ledger import Change, KeyedRequest, Offer, St
 from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestState, ResultKind, TaskStatus
 from dispatcher.errors import DispatcherError
 from dispatcher.identifiers import CallerId, RequestId, new_id
+from dispatcher.records import replace
 from dispatcher.store.engine import Database
 from dispatcher.store.ledger import SqlLedger
 from dispatcher.store.tables import results

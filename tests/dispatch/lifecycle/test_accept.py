@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 
 from dispatcher.dispatch.lifecycle.accept import Arrival, Repetition, first_step
@@ -7,6 +5,7 @@ from dispatcher.dispatch.lifecycle.expire import move_on
 from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestStatus, TaskStatus
 from dispatcher.dispatch.lifecycle.task_frame import due_of, task_frame
 from dispatcher.identifiers import CallerId, Capability, caller_scope, callers_key
+from dispatcher.records import replace
 from dispatcher.routing.decision import Outcome
 from tests.dispatch.builders import (
     NOW,

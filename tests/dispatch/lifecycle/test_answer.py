@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 
 from dispatcher.dispatch.lifecycle.answer import SENTENCES, merge_answer, part_sentence, request_status
@@ -7,6 +5,7 @@ from dispatcher.dispatch.lifecycle.expire import expire
 from dispatcher.dispatch.lifecycle.part import parts
 from dispatcher.dispatch.lifecycle.request import RequestStatus, TaskStatus
 from dispatcher.dispatch.lifecycle.settle import settle
+from dispatcher.records import replace
 from dispatcher.routing.decision import Outcome
 from tests.dispatch.builders import NOW, Agents, accepted, assigner, intent, link, newest, result, task_of
 

@@ -1,7 +1,6 @@
 """A part that is not clear asks back, and the session remembers what."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 
@@ -20,6 +19,7 @@ from dispatcher.dispatch.lifecycle.request import Request, RequestStatus, Task, 
 from dispatcher.dispatch.lifecycle.session import open_questions
 from dispatcher.identifiers import AgentId
 from dispatcher.intents.plan import Intent
+from dispatcher.records import replace
 from dispatcher.routing.decision import Outcome
 from tests.dispatch.builders import (
     NOW,

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 
 from dispatcher.channel.channel import DeadReason
@@ -8,6 +6,7 @@ from dispatcher.dispatch.lifecycle.dead_letter import Cause, cause_of, dead_lett
 from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestState, TaskStatus
 from dispatcher.dispatch.lifecycle.task_frame import due_of, task_frame
 from dispatcher.protocol.frames import TaskFrame
+from dispatcher.records import replace
 from tests.dispatch.builders import NOW, Agents, accepted, assigner, newest, published, task_of
 
 

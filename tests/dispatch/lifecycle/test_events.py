@@ -1,7 +1,7 @@
 """Whoever is told a request in whatever pieces is told the same."""
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,6 +23,7 @@ from dispatcher.dispatch.lifecycle.settle import settle
 from dispatcher.dispatch.lifecycle.signal import note
 from dispatcher.identifiers import RequestId, TaskId
 from dispatcher.protocol.frames import ProgressFrame, ResultStatus
+from dispatcher.records import replace
 from tests.dispatch.builders import (
     NOW,
     arrival,

@@ -1,5 +1,4 @@
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 
@@ -15,6 +14,7 @@ from dispatcher.dispatch.lifecycle.request import (
 from dispatcher.dispatch.lifecycle.settle import settle
 from dispatcher.identifiers import AgentId, CallerId, ReplicaId
 from dispatcher.protocol.frames import ResultStatus
+from dispatcher.records import replace
 from tests.dispatch.builders import (
     NOW,
     QUOTE,

@@ -1,7 +1,5 @@
 """What people are told of a part, and what its caller sees."""
 
-from dataclasses import replace
-
 import pytest
 
 from dispatcher.dispatch.lifecycle.accept import first_step
@@ -12,6 +10,7 @@ from dispatcher.dispatch.lifecycle.transition import Draft
 from dispatcher.identifiers import AgentId, Capability, RequestId
 from dispatcher.intents.plan import Entity, EntityKind
 from dispatcher.protocol.handoff import HandoffFrame
+from dispatcher.records import replace
 from dispatcher.routing.decision import Candidate, Decision, Outcome, Rejection
 from dispatcher.routing.record import decision_document
 from tests.dispatch.builders import NOW, Agents, accepted, arrival, assigner, decision, intent, task_of

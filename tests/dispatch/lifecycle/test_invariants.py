@@ -1,7 +1,5 @@
 """Whatever happens in whatever order: I1 (one end), I3 (one result), I7 (three attempts) hold."""
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +8,7 @@ from dispatcher.dispatch.lifecycle.ledger import Step
 from dispatcher.dispatch.lifecycle.request import AttemptStatus, RequestState, RequestStatus, ResultKind
 from dispatcher.dispatch.lifecycle.settle import settle
 from dispatcher.protocol.frames import ResultStatus
+from dispatcher.records import replace
 from tests.dispatch.builders import NOW, QUOTE, Agents, accepted, assigner, intent, link, result
 
 EVENTS = st.lists(

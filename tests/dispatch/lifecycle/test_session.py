@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 
 from dispatcher.dispatch.lifecycle.accept import first_step
@@ -20,6 +18,7 @@ from dispatcher.dispatch.lifecycle.settle import settle
 from dispatcher.identifiers import CallerId, Capability
 from dispatcher.intents.plan import Intent
 from dispatcher.protocol.frames import ResultBody, ResultStatus
+from dispatcher.records import replace
 from tests.dispatch.builders import (
     NOW,
     ORDER,

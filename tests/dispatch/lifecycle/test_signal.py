@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 
 from dispatcher.dispatch.lifecycle.assign import Assigner, Assignment, AttemptRules
@@ -16,6 +14,7 @@ from dispatcher.protocol.frames import (
     SignalFrame,
     StartedFrame,
 )
+from dispatcher.records import replace
 from tests.dispatch.builders import NOW, Agents, accepted, assigner, newest, published, result, task_of
 
 HOUR_MS = 3_600_000

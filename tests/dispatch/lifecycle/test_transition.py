@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 
 from dispatcher.dispatch.lifecycle.dataflow import Ask, Ready, Skip, Wait, resolve_inputs
@@ -10,6 +8,7 @@ from dispatcher.dispatch.lifecycle.transition import (
     Draft,
     IllegalTransitionError,
 )
+from dispatcher.records import replace
 from tests.dispatch.builders import NOW, accepted, intent, link, newest, task_of
 
 

@@ -1,9 +1,8 @@
-from dataclasses import replace
-
 import pytest
 
 from dispatcher.dispatch.lifecycle.request import RequestState
 from dispatcher.dispatch.lifecycle.weight import weight_of
+from dispatcher.records import replace
 from tests.dispatch.builders import accepted, intent
 
 LARGE = 100_000

@@ -1,9 +1,8 @@
 """Many decisions at once: who moves, who is refused, and what is to be expected of the rest."""
 
-from dataclasses import replace
-
 import pytest
 
+from dispatcher.records import replace
 from dispatcher.routing.calibration import Calibration
 from dispatcher.routing.decision import Outcome, Rejection, Weights
 from dispatcher.tuning.decisions.comparison import Change, compare

@@ -1,9 +1,8 @@
 """What the composite score does among agents, and would do among capabilities."""
 
-from dataclasses import replace
-
 import pytest
 
+from dispatcher.records import replace
 from dispatcher.routing.decision import Outcome, Rejection, Weights
 from dispatcher.tuning.basis.metrics import share
 from dispatcher.tuning.decisions.composite import (

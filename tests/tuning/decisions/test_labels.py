@@ -1,8 +1,7 @@
-from dataclasses import replace
-
 import pytest
 
 from dispatcher.identifiers import Capability
+from dispatcher.records import replace
 from dispatcher.routing.decision import Outcome, Rejection
 from dispatcher.tuning.decisions.labels import labels, unsure
 from tests.tuning.records import BUSY_BUT_GOOD, candidate, decision, entry

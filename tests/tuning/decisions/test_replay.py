@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dispatcher import records
 from dispatcher.errors import ConfigurationError
 from dispatcher.identifiers import Capability
 from dispatcher.routing.calibration import Calibration
@@ -273,7 +274,7 @@ def test_a_near_capability_that_was_chosen_is_under_the_winners_floor():
     again = decide_again(near, Terms(calibration=OWN_FLOOR))
 
     assert (again.outcome, again.capability) == (Outcome.OUT_OF_SCOPE, "refund")
-    unstored = replace(near, winner=None)
+    unstored = records.replace(near, winner=None)
     assert decide_again(unstored, Terms(calibration=OWN_FLOOR)).agent_id == "near"
 
 

@@ -1,11 +1,10 @@
 """How often a calibration in shadow would have decided otherwise."""
 
-from dataclasses import replace
-
 import pytest
 
 from dispatcher.dispatch.fallback import BELOW_BAR, REASON
 from dispatcher.identifiers import RequestId
+from dispatcher.records import replace
 from dispatcher.routing.decision import Outcome, Rejection, ShadowDecision
 from dispatcher.tuning.decisions.replay import StoredDecision
 from dispatcher.tuning.decisions.shadow_log import compare_shadows

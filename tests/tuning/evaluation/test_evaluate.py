@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dispatcher import records
 from dispatcher.routing.rules import ClarifyRules
 from dispatcher.tuning.basis.dataset import read_dataset
 from dispatcher.tuning.basis.fleet import StandingStill, fleet
@@ -155,7 +156,9 @@ async def test_a_state_is_drawn_for_every_agent_of_the_ranked_capabilities(datas
         registry = await register(used, encoder, fleet(dataset.agents, replicas=REPLICAS))
         (ranking,) = await registry.router.rank([dataset.requests[0].text])
         choice = choose(registry, ranking, dataset.requests[0], random.Random(1))
-        refused = choose(registry, replace(ranking, in_scope=False), dataset.requests[0], random.Random(1))
+        refused = choose(
+            registry, records.replace(ranking, in_scope=False), dataset.requests[0], random.Random(1)
+        )
     loads = {registry.view.status(one.agent_id).load for one in registry.view.agents()}
     first = ranking.capabilities[0].capability
     rates = {registry.view.success(one.agent_id, first) for one in registry.view.group(first)}
