@@ -101,8 +101,7 @@ class ReindexingRouter:
 
     async def sync(self, agents: Sequence[Agent], version: int) -> None:
         """Follow the registry to `version`, whichever encoder serves; raises as `router.Router.sync` does."""
-        if self._wanted is None or version > self._wanted[1]:
-            self._wanted = (agents, version)
+        self._wanted = (agents, version)
         with self._now as router:
             await router.sync(agents, version)
 

@@ -123,15 +123,21 @@ class Router:
         """Follow the registry to `version`; only declarations whose texts changed are encoded.
 
         An agent with a text that the encoder does not take is left out, and tried again with the next
-        version. Versions overtaken while another sync ran are skipped, older ones ignored. Raises
+        version. Those overtaken by a later call while another one ran are skipped. A lower version is
+        followed like any other: the registry goes back where its database is restored. Raises
         OverloadedError or UnavailableError from the encoder, and then nothing has changed.
         """
-        if version > self._wanted[1]:
-            self._wanted = (agents, version)
+        self._wanted = (agents, version)
         async with self._lock:
             latest, newest = self._wanted
-            if newest > self._version:
+            if newest != self._version:
                 await self._follow(latest, newest)
+
+    async def _begin(self) -> None:
+        """Have something to rank with, if it is nothing yet."""
+        async with self._lock:
+            if self._current is None:
+                await self._follow((), _EMPTY)
 
     async def rank(self, texts: Sequence[str]) -> tuple[Ranking, ...]:
         """One ranking for each text, encoded in one batch.
@@ -139,7 +145,7 @@ class Router:
         Raises as `sync` does, and RequestError `text_refused` where the encoder does not take one of them.
         """
         if self._current is None:
-            await self.sync((), _EMPTY)
+            await self._begin()
         recent = self._now().recent
         known = [recent.find(text) for text in texts]
         missing = [text for text, ranking in zip(texts, known, strict=True) if ranking is None]
