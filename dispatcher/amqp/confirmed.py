@@ -49,6 +49,11 @@ class ConfirmedChannel:
         lane.listen(self._on_arrival)
         lane.channel.closing.add_done_callback(self._end)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing can be written any more."""
+        return self._lane.has_ended
+
     async def publish(self, address: Address, properties: Properties, body: bytes, until: float) -> None:
         """Write a message and return once it is confirmed.
 

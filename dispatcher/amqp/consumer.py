@@ -16,6 +16,7 @@ from dispatcher.amqp.lane import Arrival, Lane, ignore
 from dispatcher.amqp.outcomes import LIBRARY_ERRORS, named_errors
 from dispatcher.amqp.settle import Received, Settler, delivery_tag
 from dispatcher.errors import ConfigurationError
+from dispatcher.protocol.link import Settlement
 
 log = logging.getLogger(__name__)
 
@@ -162,6 +163,8 @@ class Consumer:
             work = self._subscription.handle(received)
         except Exception:
             log.exception("amqp.handler_failed")
+            if self._subscription.acknowledged:
+                settler.settle(tag, Settlement.DEAD)
             return
         if work:
             task = asyncio.get_running_loop().create_task(work)

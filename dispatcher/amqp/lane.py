@@ -124,6 +124,11 @@ class Sorter:
         self._rest = b""
         self._is_amqp = True
 
+    @property
+    def has_lanes(self) -> bool:
+        """Whether anything is taken out."""
+        return bool(self._lanes)
+
     def add(self, lane: Lane) -> None:
         """From now on the frames of the lane's channel are offered to it."""
         self._lanes[lane.channel.number] = lane

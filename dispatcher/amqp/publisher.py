@@ -95,6 +95,8 @@ class Publisher:
                 await self._writable(until)
             await self._publish(message, self._expiration(message, begun), until)
             self._confirmed_at = self._connection.clock.monotonic()
+        except OverflowError as error:
+            raise TooLargeError("a property of more than 255 bytes; nothing was written") from error
         except LIBRARY_ERRORS as error:
             if isinstance(error, TimeoutError):
                 self._drop_if_silent()
@@ -123,8 +125,8 @@ class Publisher:
             raise NotSentError("the broker was not there to be written to") from None
 
     async def _publish(self, message: Message, expiration: str | None, until: float) -> None:
-        if self._channel is None:
-            raise ConnectionError(self._connection.name)
+        if self._channel is None or self._channel.has_ended:
+            raise NotSentError(f"the channel closed before anything was written: {self._connection.name}")
         address = Address(message.exchange, message.key, message.mandatory)
         await self._channel.publish(address, _properties(message, expiration), message.body, until)
 

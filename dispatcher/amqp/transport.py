@@ -28,15 +28,16 @@ class SortedReader(asyncio.StreamReader):
     def feed_data(self, data: bytes) -> None:  # type: ignore[override] # sockets give nothing else
         """See `asyncio.StreamReader`."""
         rest = self._sorter.feed(data)
-        if not rest and self._now() - self._fed_at > _SIGN_OF_LIFE_S:
+        if not rest and self._sorter.has_lanes and self._now() - self._fed_at > _SIGN_OF_LIFE_S:
             rest = Heartbeat().marshal()
         if rest:
             self._fed_at = self._now()
             super().feed_data(rest)
 
     def feed_eof(self) -> None:
-        """See `asyncio.StreamReader`."""
-        super().feed_data(self._sorter.end())
+        """See `asyncio.StreamReader`; called at the peer's last byte and again as the socket ends."""
+        if rest := self._sorter.end():
+            super().feed_data(rest)
         super().feed_eof()
 
 

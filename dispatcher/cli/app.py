@@ -51,7 +51,7 @@ def run(
     """Serve until interrupted."""
     from dispatcher.cli.start import start
 
-    execute(start(config, host=host, port=port, development=development, agents=tuple(agent or ())))
+    start(config, host=host, port=port, development=development, agents=tuple(agent or ()))
 
 
 @app.command()

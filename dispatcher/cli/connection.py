@@ -58,7 +58,7 @@ class Connection(HttpToolsProtocol):
 
     def _close_if_idle(self) -> None:
         self.timeout_keep_alive_task = None
-        if self._idle_since is None:
+        if self._idle_since is None or not self.cycle.response_complete:
             return
         left = self._idle_since + self.timeout_keep_alive - self.loop.time()
         if left > 0:

@@ -75,12 +75,7 @@ class Relay:
         async with asyncio.TaskGroup() as group:
             group.create_task(every(self.clock, self.rules.pause_s, "relay", self._look))
             for _ in range(self.rules.publishers):
-                group.create_task(every(self.clock, 0, "publish", self._publish))
-
-    async def _publish(self) -> None:
-        """Publish one attempt after the other until one fails; others run while its channel sends it."""
-        while True:
-            await self.publish_next()
+                group.create_task(every(self.clock, 0, "publish", self.publish_next))
 
     async def publish_next(self) -> None:
         """Publish one attempt from the outbox as soon as there is one."""

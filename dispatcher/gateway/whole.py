@@ -8,7 +8,8 @@ from starlette.types import Receive, Scope, Send
 ANSWER = "dispatcher.answer"
 """ASGI extension: `scope["extensions"][ANSWER]["answer"](scope, status, headers, body)` sends all of it.
 
-It returns False, with nothing sent, where the server can't. The headers are not checked.
+It returns False, with nothing sent, where the server can't. The headers are not checked, and nothing that is
+put around `send`, as a middleware does to add some, sees them.
 """
 STATUS = "dispatcher.status"
 """Where a request's scope keeps the status of the response that began."""

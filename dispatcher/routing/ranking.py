@@ -22,9 +22,6 @@ from dispatcher.routing.slots import Key
 
 Floats = NDArray[np.float32]
 
-KEYS_PER_AGENT = 32
-"""What an agent is counted as where rankings are remembered takes the room of so many cosines."""
-
 
 class CapabilityScore(NamedTuple):
     """How well a text fits one capability.
@@ -140,7 +137,7 @@ class Ranker:
         self._groups = _groups(keys)
         starts = np.array([group.start for group in self._groups], dtype=np.intp)
         self._layout = layout_of(starts, len(keys))
-        self._keys = len(keys)
+        self._places = [np.arange(group.start, group.start + len(group.agents)) for group in self._groups]
         self._calibration = fitted.used
         self._shadow = fitted.shadow
         self._ordering = fitted.ordering
@@ -164,37 +161,44 @@ class Ranker:
         scope_score = float(np.maximum.reduce(cosines)) - contrast
         # The winner's is p(right | contrastive score), whoever has the best cosine.
         similarity = calibration.similarity_of(scope_score)
-        winner = order.item(0)
-        best = self._score(winner, cosines, similarity, scores.item(winner))
+        winner, others = order.item(0), order[1:]
+        best = self._score(winner, cosines[self._places[winner]].tolist(), similarity, scores.item(winner))
         floor = calibration.floor_of(best.capability)
+        own = cosines[self._places_of(others)]
+        size = 1 + len(best.agent_cosines) + len(own)
         return self._ranking(
             text,
-            Ranked(best, self._size(order), partial(self._others, order[1:], cosines, scores, contrast)),
+            # Copies of what is needed of it: the table is that of all texts and keys.
+            Ranked(best, size, partial(self._others, others, own, scores[others], contrast)),
             (scope_score, floor, contrast),
             in_scope=scope_score >= floor and similarity >= self._rules.similarity_floor,
         )
 
-    def _score(self, at: int, cosines: Floats, similarity: float, score: float) -> CapabilityScore:
-        capability, agents, start = self._groups[at]
-        if len(agents) == 1:
-            cosine = cosines.item(start)
-            return CapabilityScore(capability, {agents[0]: cosine}, cosine, similarity, score)
-        own = dict(zip(agents, cosines[start : start + len(agents)].tolist(), strict=True))
-        return CapabilityScore(capability, own, max(own.values()), similarity, score)
+    def _places_of(self, order: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Where the keys of these capabilities are, one capability after the other."""
+        if self._layout.is_single or not len(order):
+            return order
+        return np.concatenate([self._places[at] for at in order.tolist()])
+
+    def _score(self, at: int, own: Sequence[float], similarity: float, score: float) -> CapabilityScore:
+        capability, agents, _ = self._groups[at]
+        return CapabilityScore(capability, dict(zip(agents, own, strict=True)), max(own), similarity, score)
 
     def _others(
-        self, order: NDArray[np.intp], cosines: Floats, scores: Floats, contrast: float
+        self, order: NDArray[np.intp], own: Floats, scores: Floats, contrast: float
     ) -> Iterator[CapabilityScore]:
-        """Those behind the winner."""
-        best = cosines if self._layout.is_single else np.maximum.reduceat(cosines, self._layout.starts)
-        similarities = self._calibration.similarity(best[order].astype(np.float64) - contrast)
-        rows = zip(order.tolist(), similarities.tolist(), scores[order].tolist(), strict=True)
-        return (self._score(at, cosines, similarity, score) for at, similarity, score in rows)
-
-    def _size(self, order: NDArray[np.intp]) -> int:
-        """In agents: those of the ranking's capabilities, and the cosines of all keys, which it keeps."""
-        agents = len(order) if self._layout.is_single else int(self._layout.sizes[order].sum())
-        return 1 + agents + self._keys // KEYS_PER_AGENT
+        """Those behind the winner; `own` are the cosines of their keys, one capability after the other."""
+        if not len(order):
+            return
+        ends = self._layout.sizes[order].cumsum()
+        starts = ends - self._layout.sizes[order]
+        best = np.maximum.reduceat(own, starts)
+        similarities = self._calibration.similarity(best.astype(np.float64) - contrast)
+        cosines = own.tolist()
+        spans = zip(starts.tolist(), ends.tolist(), strict=True)
+        rows = zip(order.tolist(), spans, similarities.tolist(), scores.tolist(), strict=True)
+        for at, (start, end), similarity, score in rows:
+            yield self._score(at, cosines[start:end], similarity, score)
 
     def _in_shadow(self, winner: Capability | None, scope_score: float) -> ShadowScope | None:
         if self._shadow is None or winner is None:

@@ -97,10 +97,12 @@ def host_name() -> str:
 
 
 def _configure_logging() -> None:
-    # What no line shows costs two thirds of a record; the standard library's own ways to leave it out.
-    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    logging._srcfile = None  # noqa: SLF001 - as its documentation says, so that no line looks up its caller
-    logging.setLogRecordFactory(LeanRecord)
+    """Lines on standard error; what the agent's author has set up before stays as it is."""
+    if not logging.getLogger().handlers and logging.getLogRecordFactory() is logging.LogRecord:
+        # What no line shows costs two thirds of a record; the standard library's own ways to leave it out.
+        logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+        logging._srcfile = None  # noqa: SLF001 - as documented, so that no line looks up its caller
+        logging.setLogRecordFactory(LeanRecord)
     terminal = TurnHandler(sys.stderr)
     terminal.setFormatter(LogLine())
     logging.basicConfig(level=logging.INFO, handlers=[terminal])

@@ -1,23 +1,19 @@
 """What a handler sees of its task."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from dispatcher.protocol.frames import TaskFrame
-from dispatcher.records import Struct, field
 from dispatcher.sdk.flag import Flag
-
-
-def _half_a_minute() -> float:
-    """Of a task whose time nobody counts."""
-    return 30.0
 
 
 def _unheard(fraction: float | None, note: str | None) -> None:
     """Progress of a task that nobody watches."""
 
 
-class TaskView(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskView:
     """The task as the handler needs it: words, entities, who asks, and how much time is left.
 
     `idempotency_key` is the same on every attempt: pass it on to whatever the handler calls.
@@ -35,11 +31,11 @@ class TaskView(Struct, frozen=True, kw_only=True):
     session_id: str | None = None
     language: str = "en"
     data: Mapping[str, Any] = field(default_factory=dict)
-    time_left: Callable[[], float] = _half_a_minute
+    time_left: Callable[[], float] = field(default=lambda: 30.0, repr=False)
     """Seconds until the handler is given up on; the moment it is called."""
-    cancelled: Flag = field(default_factory=Flag)
+    cancelled: Flag = field(default_factory=Flag, repr=False, compare=False)
     """Set when the handler should stop: the task was cancelled, or its time is up."""
-    report: Callable[[float | None, str | None], None] = _unheard
+    report: Callable[[float | None, str | None], None] = field(default=_unheard, repr=False, compare=False)
     """Where `progress` goes."""
 
     @property

@@ -142,6 +142,8 @@ async def test_a_handler_that_raises_is_told_of_and_the_next_message_reaches_it(
 
     assert len(taken) == 2
     assert caplog.messages.count("amqp.handler_failed") == 2
+    refused = [one for one, *_ in broker.sent if isinstance(one, commands.Basic.Reject)]
+    assert [(one.delivery_tag, one.requeue) for one in refused] == [(1, False), (2, False)]
 
 
 async def test_a_handler_that_fails_later_is_told_of_too(caplog: pytest.LogCaptureFixture):

@@ -7,12 +7,13 @@ from typing import cast
 import pytest
 from pamqp.header import ContentHeader
 
+from dispatcher import records
 from dispatcher.amqp.alongside import alongside
 from dispatcher.amqp.connection import DEFAULT_RULES, Connection
 from dispatcher.amqp.lane import Lane
 from dispatcher.amqp.publisher import Message, Publisher
 from dispatcher.clock import SystemClock
-from dispatcher.errors import NotSentError, RefusedError
+from dispatcher.errors import NotSentError, RefusedError, TooLargeError
 from tests.amqp.builders import Broker
 
 LIMIT_S = 5
@@ -53,6 +54,10 @@ class LateConnection:
 
 def message(lifetime_ms: int | None) -> Message:
     return Message(exchange="task", key="order", body=b"{}", kind="task", lifetime_ms=lifetime_ms)
+
+
+def replace_kind(given: Message, kind: str) -> Message:
+    return records.replace(given, kind=kind)
 
 
 @dataclass
@@ -112,3 +117,32 @@ async def test_a_message_that_no_connection_came_up_for_was_surely_not_sent():
             await publisher.publish(message(None))
 
     assert connection.expirations == []
+
+
+@asynccontextmanager
+async def publishing() -> AsyncIterator[tuple[LateConnection, Publisher]]:
+    """A publisher whose channel is open."""
+    connection = LateConnection()
+    connection.may_open.set()
+    publisher = Publisher(cast("Connection", connection), [])
+    async with asyncio.timeout(LIMIT_S), alongside(publisher.run()):
+        await publisher.up()
+        yield connection, publisher
+
+
+async def test_a_message_whose_channel_just_ended_was_surely_not_sent():
+    async with publishing() as (connection, publisher):
+        connection.broker.lane.end()
+        with pytest.raises(NotSentError):
+            await publisher.publish(message(None))
+
+    assert connection.broker.sent == []
+
+
+async def test_a_property_that_is_too_long_is_refused_and_the_next_message_goes_out():
+    async with publishing() as (connection, publisher):
+        with pytest.raises(TooLargeError):
+            await publisher.publish(replace_kind(message(None), "k" * 256))
+        await publisher.publish(message(None))
+
+    assert len(connection.expirations) == 1

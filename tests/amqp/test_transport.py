@@ -10,11 +10,14 @@ import pytest
 from pamqp import frame
 from pamqp.commands import Basic
 from pamqp.heartbeat import Heartbeat
+from yarl import URL
 
 from dispatcher.amqp.lane import Sorter
 from dispatcher.amqp.transport import SortedReader, TurnTransports, TurnWriter
 from dispatcher.clock import SystemClock
 from tests.amqp.builders import CHANNEL, Broker, say_nothing
+
+LIMIT_S = 5
 
 
 @dataclass
@@ -149,6 +152,43 @@ async def test_the_library_reads_the_half_of_a_frame_that_came_before_the_end():
     reading.feed_eof()
 
     assert await reading.read() == Heartbeat().marshal() + ACK[:10]
+
+
+async def test_the_end_of_a_connection_is_told_twice():
+    reading = await reader()
+
+    reading.feed_data(Heartbeat().marshal() + ACK[:10])
+    reading.feed_eof()
+    reading.feed_eof()
+
+    assert await reading.read() == Heartbeat().marshal() + ACK[:10]
+
+
+async def test_the_beginning_of_a_frame_is_waited_for_before_there_is_a_lane():
+    reading = SortedReader(Sorter(), asyncio.get_running_loop())
+    begun = frame.marshal(Basic.ConsumeOk("c"), CHANNEL)
+
+    reading.feed_data(begun[:10])
+    reading.feed_data(begun[10:])
+    reading.feed_eof()
+
+    assert await reading.read() == begun
+
+
+async def test_a_connection_that_the_broker_ends_without_a_word_is_closed():
+    async def hang_up(_: asyncio.StreamReader, broker: asyncio.StreamWriter) -> None:
+        broker.close()
+
+    async with asyncio.timeout(LIMIT_S), await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        reading, writing = await TurnTransports().create(
+            URL(f"amqp://127.0.0.1:{port}"), ssl_context_provider=None
+        )
+        rest = await reading.read()
+        writing.close()
+        await writing.wait_closed()
+
+    assert rest == b""
 
 
 async def test_there_is_no_lane_without_a_connection():

@@ -1,6 +1,8 @@
 """The command line of an agent that runs alone."""
 
 import logging
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -92,3 +94,28 @@ def test_log_lines_keep_a_stack():
     record = logging.LogRecord("x", logging.INFO, __file__, 1, "task.done", (), None, sinfo="Stack: here")
 
     assert LogLine().format(record).splitlines()[1:] == ["Stack: here"]
+
+
+AUTHORS_OWN = """
+import logging, sys
+from dispatcher.sdk.main import _configure_logging
+
+class Traced(logging.LogRecord):
+    def __init__(self, *made_of):
+        self.trace_id = "7"
+        super().__init__(*made_of)
+
+logging.setLogRecordFactory(Traced)
+form = "%(trace_id)s %(module)s %(threadName)s %(message)s"
+logging.basicConfig(format=form, level="INFO", stream=sys.stderr)
+_configure_logging()
+logging.getLogger("author").info("hello")
+"""
+
+
+def test_logs_that_the_agents_author_set_up_stay_as_they_are():
+    ran = subprocess.run(
+        [sys.executable, "-c", AUTHORS_OWN], check=True, text=True, capture_output=True, timeout=60
+    )
+
+    assert ran.stderr == "7 <string> MainThread hello\n"
