@@ -51,8 +51,9 @@ async def prune(database: Database, keep: Mapping[str, float], *, batch: int = B
         for name, table in _PRUNED.items()
         if name in keep
     }
-    for name in _ALONE.keys() & keep.keys():
-        deleted[name] = await _prune_alone(database, _ALONE[name], keep[name])
+    for name, since in _ALONE.items():
+        if name in keep:
+            deleted[name] = await _prune_alone(database, since, keep[name])
     return deleted
 
 
