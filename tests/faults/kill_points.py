@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from dispatcher.channel.rabbitmq import RabbitChannel
 from dispatcher.dispatch.collector import Collector
 from dispatcher.gateway.edge import Edge
+from dispatcher.gateway.whole import STATUS
 from dispatcher.sdk.inbox import Judgement, Verdict
 from dispatcher.sdk.rabbitmq import RabbitLink
 from dispatcher.sdk.sqlite_inbox import SqliteInbox
@@ -114,16 +115,9 @@ def _after_accepted(name: str) -> Callable[[Method], Method]:
 
     def around(app: Method) -> Method:
         async def dying(edge: Edge, scope: Any, receive: Any, send: Any) -> None:
-            status = 0
-
-            async def sending(message: Any) -> None:
-                nonlocal status
-                status = message.get("status", status)
-                await send(message)
-                if status == ACCEPTED and message["type"].endswith("body"):
-                    asyncio.get_running_loop().call_later(SENT_S, _die, name)
-
-            await app(edge, scope, receive, sending)
+            await app(edge, scope, receive, send)
+            if scope.get(STATUS) == ACCEPTED:
+                asyncio.get_running_loop().call_later(SENT_S, _die, name)
 
         return dying
 
